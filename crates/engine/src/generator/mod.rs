@@ -6,7 +6,6 @@
 //! so a test can simulate the kernel, the peer and the clock.
 
 mod accounting;
-mod broadcast;
 mod carrier;
 mod close_policy;
 mod coalescing;
@@ -19,7 +18,6 @@ mod crossings;
 mod datagrams;
 mod due;
 mod early;
-mod echo;
 mod ended;
 mod hold_back;
 mod lateness;
@@ -42,9 +40,6 @@ mod stamps;
 mod talk;
 mod timers;
 mod tunnel;
-mod udp_echo;
-mod websocket;
-mod ws_echo;
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -55,7 +50,6 @@ use trueload_wire::exchange::{self, Exchange, PeerEnd, RequestTimeout};
 
 use crate::outlet::Outlet;
 use accounting::{Accounting, Row};
-pub use broadcast::{Broadcast, Broadcasting, Sent};
 pub use carrier::Carrier;
 use close_policy::ClosePolicy;
 use codec::Codec;
@@ -63,7 +57,6 @@ pub use config::Config;
 use connecting::Pace;
 use datagrams::Missed;
 use early::Rtt;
-pub use echo::TcpEcho;
 use ended::class_of_ending;
 use hold_back::HoldBack;
 pub use lateness::{ByLength, Lateness, Stalls};
@@ -82,14 +75,15 @@ pub use sessions::StepPace;
 pub use slot::Tag;
 use slot::{NEVER, Numbered, Slot};
 use slots::Slots;
-pub use speak::{Either, Http, Http1, Http2, Machine, OverEither, OverHttp1, OverHttp2, Versions};
+pub use speak::{
+    Broadcast, Broadcasting, Either, Http, Http1, Http2, Machine, OverEither, OverHttp1, OverHttp2,
+    Sent, TcpEcho, UdpEcho, Versions, WsEcho,
+};
 use stamps::{Stamps, Written};
 pub use talk::{
     Alike, Dialogue, Hops, Plain, Requests, Scenario, Sending, Taken, Talking, Target, Text, Users,
 };
 use tunnel::Tunnels;
-pub use udp_echo::UdpEcho;
-pub use ws_echo::WsEcho;
 
 /// Bytes that come this long after an announced close still count (design §7).
 const CLOSING_NS: u64 = phase::RESIDUAL_NS;

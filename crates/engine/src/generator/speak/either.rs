@@ -13,7 +13,7 @@ use trueload_wire::http2::client::{Account, Windows};
 use trueload_wire::message::Requests as Texts;
 use trueload_wire::{http1, http2};
 
-use super::Machine;
+use super::machine::Machine;
 use super::over_http1::Http1;
 use super::over_http2::Http2;
 use crate::generator::carrier::Carrier;

@@ -10,7 +10,7 @@ use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::Part;
 use trueload_wire::message::Requests as Texts;
 
-use super::Machine;
+use super::machine::Machine;
 use crate::generator::carrier::Carrier;
 use crate::generator::protocol::{OpenError, Unusable};
 

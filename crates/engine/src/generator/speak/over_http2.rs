@@ -12,7 +12,7 @@ use trueload_wire::http1::client::Rulebook;
 use trueload_wire::http2::client::{Account, Client, Terms};
 use trueload_wire::message::Requests as Texts;
 
-use super::Machine;
+use super::machine::Machine;
 use crate::generator::carrier::Carrier;
 use crate::generator::ended::class_of_ending;
 use crate::generator::protocol::{OpenError, Unusable};

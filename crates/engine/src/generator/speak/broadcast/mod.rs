@@ -25,11 +25,11 @@ use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
 use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 
-use super::DoneReport;
-use super::carrier::Carrier;
-use super::protocol::{ConnectionEnd, Input, OpenError, Protocol};
-use super::slot::Tag;
 use super::websocket::{class_of_fault, refused};
+use crate::generator::DoneReport;
+use crate::generator::carrier::Carrier;
+use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol};
+use crate::generator::slot::Tag;
 use client::{Client, Stage};
 pub use program::Broadcasting;
 pub use settling::Sent;

@@ -6,9 +6,9 @@ use trueload_wire::echo::Messages;
 use trueload_wire::exchange::{Disposition, Outcome};
 use trueload_wire::udp_echo::{Client, Counts};
 
-use super::carrier::Carrier;
-use super::protocol::{ConnectionEnd, Input, Protocol};
-use super::slot::Tag;
+use crate::generator::carrier::Carrier;
+use crate::generator::protocol::{ConnectionEnd, Input, Protocol};
+use crate::generator::slot::Tag;
 
 /// The UDP echo protocol for the sockets of one thread.
 #[derive(Clone, Debug)]

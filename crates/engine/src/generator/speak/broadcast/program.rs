@@ -8,10 +8,10 @@
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Token};
 use trueload_load::dealt;
 
-use super::super::slot::NEVER;
-use super::super::{Command, Generator};
 use super::turns::Turns;
 use super::{Broadcast, UnderWay};
+use crate::generator::slot::NEVER;
+use crate::generator::{Command, Generator};
 
 /// The generator of one thread of a broadcast.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use trueload_load::dealt_slot;
 use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger, Origin};
 use trueload_wire::shootout::{Key, Memory, Stamp};
 
-use super::super::slot::NEVER;
 use super::settling::Settling;
+use crate::generator::slot::NEVER;
 
 /// Messages whose receipts have come may still wait for deliveries: at most this many beyond those
 /// in flight.

@@ -4,9 +4,9 @@ use trueload_drive::Net;
 use trueload_wire::echo::{Client, Messages};
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome};
 
-use super::carrier::Carrier;
-use super::protocol::{ConnectionEnd, Input, Protocol};
-use super::slot::Tag;
+use crate::generator::carrier::Carrier;
+use crate::generator::protocol::{ConnectionEnd, Input, Protocol};
+use crate::generator::slot::Tag;
 
 /// The TCP echo protocol for the connections of one thread.
 #[derive(Clone, Debug)]

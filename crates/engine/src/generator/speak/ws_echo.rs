@@ -12,10 +12,10 @@ use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 use trueload_wire::websocket::{self, Fault};
 
-use super::carrier::Carrier;
-use super::protocol::{ConnectionEnd, Input, OpenError, Protocol};
-use super::slot::Tag;
 use super::websocket::refused;
+use crate::generator::carrier::Carrier;
+use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol};
+use crate::generator::slot::Tag;
 
 /// Frames are collected into one write until they have this many bytes.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use trueload_meter::{Class, Failed, Settled};
 use trueload_wire::shootout::Key;
 
-use super::super::Report;
-use super::super::phase::Stage;
 use super::{Broadcasting, UnderWay};
+use crate::generator::Report;
+use crate::generator::phase::Stage;
 
 /// The number of each sender's last message.
 pub type Sent = BTreeMap<u32, u32>;

@@ -3,7 +3,7 @@
 //! A fault ends the request that is outstanding on its connection, with the fault's own class. With
 //! none outstanding, nobody waited for the input: it is `unsolicited`, whatever it is, and charged
 //! to the request just settled or the next one (design §7). That is the rule for an echo (the
-//! default of [`super::protocol::Protocol::violation`]). A listener of a broadcast always waits for
+//! default of [`crate::generator::protocol::Protocol::violation`]). A listener of a broadcast always waits for
 //! deliveries, so a wrong message came instead of one: it keeps its class, with or without a
 //! request outstanding.
 
@@ -12,8 +12,8 @@ use trueload_wire::http1::ParseError;
 use trueload_wire::shootout::Wrong;
 use trueload_wire::websocket::{self, Fault, OpeningError};
 
-use super::ended::class_of_ending;
-use super::protocol::OpenError;
+use crate::generator::ended::class_of_ending;
+use crate::generator::protocol::OpenError;
 
 /// The class of a fault if something is waited for.
 pub(super) fn class_of_fault(fault: Fault) -> Class {

@@ -4,8 +4,8 @@
 use trueload_drive::Net;
 use trueload_load::dealt;
 
-use super::super::slot::{NEVER, Numbered};
 use super::{Broadcast, Broadcasting};
+use crate::generator::slot::{NEVER, Numbered};
 
 /// Inputs handled on one reading of the clock. Deliveries to thousands of clients come in one
 /// batch, and the last read in it would seem as early as the first.

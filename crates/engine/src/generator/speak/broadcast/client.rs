@@ -6,7 +6,7 @@ use trueload_wire::shootout::Joining;
 use trueload_wire::websocket::client::Awaited;
 use trueload_wire::websocket::{Receiver, Role};
 
-use super::super::slot::Tag;
+use crate::generator::slot::Tag;
 
 /// The stage of a client.
 #[derive(Debug)]

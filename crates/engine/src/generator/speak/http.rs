@@ -1,0 +1,229 @@
+//! HTTP as a generator's protocol: a machine of any version, with any dialogue.
+//!
+//! The machine turns bytes into outcomes. The dialogue says what is asked, and what comes next.
+//! Neither knows the other: each combination is the same code.
+
+use std::borrow::Borrow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use trueload_drive::Net;
+use trueload_meter::Class;
+use trueload_wire::exchange::{Disposition, Ending, Outcome};
+use trueload_wire::http2::client::Account;
+use trueload_wire::session::Turn;
+use trueload_wire::{http1, http2};
+
+use super::either::Either;
+use super::machine::Machine;
+use crate::generator::carrier::Carrier;
+use crate::generator::messages::DoneReport;
+use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
+use crate::generator::sessions::StepPace;
+use crate::generator::slot::Tag;
+use crate::generator::talk::{Dialogue, Moment, Requests, Talking};
+
+/// HTTP for the connections of one thread.
+#[derive(Debug)]
+pub struct Http<M: Machine<D::Tag>, D: Dialogue> {
+    shared: M::Shared,
+    dialogue: D,
+    /// Each request has its own connection.
+    alone: bool,
+    /// The number of requests that this thread knows to be drawn.
+    drawn: u64,
+}
+
+/// HTTP/1 with a dialogue.
+pub type OverHttp1<D> = Http<http1::client::Client<<D as Dialogue>::Tag>, D>;
+/// HTTP/2 with a dialogue.
+pub type OverHttp2<D> = Http<http2::client::Client<<D as Dialogue>::Tag>, D>;
+/// Either of the two with a dialogue.
+pub type OverEither<D> = Http<Either<<D as Dialogue>::Tag>, D>;
+
+impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
+    /// Creates connections that share this. Each has one request if they are `alone`.
+    #[must_use]
+    pub fn new(mut shared: M::Shared, dialogue: D, alone: bool) -> Self {
+        M::remember(&mut shared, dialogue.heads());
+        Http { shared, dialogue, alone, drawn: 0 }
+    }
+
+    /// Goes on with requests that were told to: on this connection if it takes more, and otherwise
+    /// on the slot's next.
+    fn go_on(
+        &self,
+        client: &mut Talking<M, D>,
+        takes_more: bool,
+        now_ns: u64,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        while let Some(next) = D::next(&mut client.state) {
+            if takes_more && !self.alone {
+                client.machine.ask_behind(next);
+            } else {
+                D::leave(&mut client.state, next);
+                on_outcome(Outcome::unanswered(*next.borrow(), Ending::Redirected, now_ns));
+            }
+        }
+    }
+}
+
+impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
+    type Client = Talking<M, D>;
+
+    const SESSIONS: bool = D::SESSIONS;
+
+    fn client(&self) -> Self::Client {
+        Talking { machine: M::new(&self.shared), state: D::State::default() }
+    }
+
+    fn paces(&self) -> Arc<[StepPace]> {
+        self.dialogue.paces()
+    }
+
+    fn begin_step(&self, client: &mut Self::Client, turn: Turn) {
+        D::begin_step(&mut client.state, turn);
+    }
+
+    fn requests(&self) -> Option<Arc<Requests>> {
+        self.dialogue.requests().map(Arc::clone)
+    }
+
+    fn peer_closes(&self, client: &Self::Client) -> bool {
+        client.machine.peer_closes()
+    }
+
+    fn choose(&mut self, client: &mut Self::Client, alpn: Option<&[u8]>) {
+        client.machine.choose(alpn, &self.shared);
+    }
+
+    fn open(&mut self, client: &mut Self::Client, _key: u32, output: &mut Vec<u8>) -> bool {
+        client.machine.open(&self.shared, output)
+    }
+
+    fn refusal(&mut self) -> OpenError {
+        M::refusal(&mut self.shared)
+    }
+
+    fn unusable(&self) -> Unusable {
+        M::unusable()
+    }
+
+    fn violation(&self, client: &Self::Client) -> Class {
+        client.machine.violation(&self.shared)
+    }
+
+    fn times_arrivals(&self) -> bool {
+        self.dialogue.watch().is_some()
+    }
+
+    #[inline]
+    fn can_stall(&self) -> bool {
+        self.dialogue.watch().is_some_and(|watch| watch.has_stalls())
+    }
+
+    fn take_account(&self, client: &mut Self::Client, until_ns: u64) -> Option<Account> {
+        client.machine.take_account(until_ns, &self.shared)
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        self.dialogue.complete(report);
+        if !self.dialogue.follows()
+            && let Some(leads) = M::redirect(&self.shared)
+        {
+            report.reasons.push((Class::Status, format!("a redirect to {leads}")));
+        }
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        client: &mut Self::Client,
+        input: Input<'_>,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        let Input { now_ns, arrived_ns, drawn, bytes, .. } = input;
+        self.drawn = drawn;
+        let at = Moment { now_ns, arrived_ns: arrived_ns.unwrap_or(now_ns), drawn };
+        let Talking { machine, state } = client;
+        let book = self.dialogue.book(state, at);
+        let shared = &mut self.shared;
+        let disposition =
+            machine.handle_input(now_ns, bytes, &book, shared, output, &mut |outcome| {
+                if let Some(outcome) = D::told(&book, outcome) {
+                    on_outcome(outcome);
+                }
+            });
+        drop(book);
+        if D::LISTENS {
+            self.go_on(client, disposition == Disposition::Open, now_ns, on_outcome);
+        }
+        disposition
+    }
+
+    fn handle_end(
+        &mut self,
+        client: &mut Self::Client,
+        end: ConnectionEnd,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        let ConnectionEnd { now_ns, drawn, how } = end;
+        let Talking { machine, state } = client;
+        let book = self.dialogue.book(state, Moment::of(now_ns, drawn));
+        machine.handle_end(now_ns, how, &book, &mut |outcome| {
+            if let Some(outcome) = D::told(&book, outcome) {
+                on_outcome(outcome);
+            }
+        });
+        drop(book);
+        self.go_on(client, false, now_ns, on_outcome);
+    }
+
+    #[inline]
+    fn note_queued(&mut self, client: &mut Self::Client, drawn: u64, bytes: usize) {
+        let Talking { machine, state } = client;
+        machine.note_queued(bytes, &self.dialogue.book(state, Moment::of(0, drawn)));
+    }
+
+    fn bytes_from(&mut self, client: &mut Self::Client, tag: &Tag, drawn: u64) -> Option<usize> {
+        if D::LISTENS && !D::SESSIONS {
+            // The tag does not say which hop of the request was answered.
+            return None;
+        }
+        let Talking { machine, state } = client;
+        let tag = D::begin(state, *tag, 0);
+        machine.bytes_from(&tag, &self.dialogue.book(state, Moment::of(0, drawn)))
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        client: &mut Self::Client,
+        count: usize,
+        drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        self.drawn = drawn;
+        let Talking { machine, state } = client;
+        let book = self.dialogue.book(state, Moment::of(0, drawn));
+        machine.send(count, &book, &mut self.shared, carrier)
+    }
+
+    #[inline]
+    fn waits_to_write(&self, client: &Self::Client) -> bool {
+        client.machine.waits_to_write()
+    }
+
+    #[inline]
+    fn send_waiting(
+        &mut self,
+        client: &mut Self::Client,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let Talking { machine, state } = client;
+        let book = self.dialogue.book(state, Moment::of(0, self.drawn));
+        machine.send_waiting(&book, &mut self.shared, carrier)
+    }
+}
