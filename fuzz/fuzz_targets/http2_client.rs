@@ -5,10 +5,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::Texts;
 use trueload_wire::http2::client::{Client, Windows};
 use trueload_wire::http2::request::Template;
+use trueload_wire::message::{Rules, Texts};
 
 /// SETTINGS without parameters: a peer that sends anything else first is not read any further.
 const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];

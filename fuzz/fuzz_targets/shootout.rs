@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueload_wire::shootout::{Asked, Dialect, Due, Parsed, Memory, Wrong};
+use trueload_wire::shootout::{Asked, Dialect, Due, Memory, Parsed, Wrong};
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, message)) = data.split_first() else {

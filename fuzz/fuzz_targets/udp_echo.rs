@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{PeerEnd, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::udp_echo::{Client, Counts};
 
 const SIZE: usize = 20;

@@ -8,14 +8,14 @@ mod common;
 
 use common::{SMALL, cut, receive};
 use libfuzzer_sys::fuzz_target;
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::websocket::{OpeningError, Role, client, server};
 
 /// What a client makes of an answer; `None` while it wants more.
 fn answered(pieces: &[&[u8]]) -> Option<Result<(), OpeningError>> {
     let opening = client::Opening::new("/", &[]).expect("an opening");
     let mut awaited = opening.write(*b"the sample nonce", &mut Vec::new());
-    let limits = http1::Limits { head_bytes: 200, ..http1::Limits::default() };
+    let limits = message::Limits { head_bytes: 200, ..message::Limits::default() };
     let fed = pieces.iter().find_map(|piece| awaited.feed(&opening, piece, &limits).transpose());
     fed.map(|fed| fed.map(|_| ()))
 }
@@ -23,7 +23,7 @@ fn answered(pieces: &[&[u8]]) -> Option<Result<(), OpeningError>> {
 /// What a server makes of a request.
 fn asked(pieces: &[&[u8]]) -> String {
     let mut opening = server::Opening::default();
-    let limits = http1::Limits { head_bytes: 200, ..http1::Limits::default() };
+    let limits = message::Limits { head_bytes: 200, ..message::Limits::default() };
     let fed = pieces.iter().find_map(|piece| opening.feed(piece, &limits).transpose());
     fed.map_or("more".into(), |fed| match fed {
         Ok(_) => format!("{} {} {:?}", opening.method(), opening.path(), opening.judge()),

@@ -1,10 +1,9 @@
 //! Checks a plan whose redirects are followed.
 
-use trueload_wire::redirect::is_redirect;
-
 use crate::failure::Failure;
 use crate::protocol::GeneratePlan;
 use crate::request;
+use trueload_wire::message::is_redirect;
 
 /// Most redirects of one request.
 const FOLLOW_MOST: u8 = 100;

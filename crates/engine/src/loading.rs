@@ -2,8 +2,7 @@
 //! seconds, in which the front must be answered.
 
 use std::sync::mpsc::Sender;
-
-use trueload_wire::http1::template::mark_used;
+use trueload_wire::message::mark_used;
 
 use crate::blobs::Blobs;
 use crate::data::{self, Source};

@@ -4,13 +4,11 @@
 //! Must not know how the traffic was recorded: the front has read its file.
 
 use std::sync::Arc;
+use trueload_wire::message::{Limits, Rules, Texts};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use trueload_load::Recording;
-use trueload_wire::http1::Limits;
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::Texts;
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;

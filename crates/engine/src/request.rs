@@ -5,11 +5,10 @@
 //! Several requests, or one with placeholders, become numbered requests.
 
 use std::sync::Arc;
+use trueload_wire::message::{Limits, Rules, Texts};
 
 use trueload_load::{Mix, Places, RowOrder};
-use trueload_wire::http1::Limits;
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http1::template::Template;
 use trueload_wire::parts::Rule;
 use trueload_wire::{http2, message};
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use trueload_wire::message::Site;
 
 use trueload_load::Mix;
-use trueload_wire::session::{BUILT_IN, Extractor, Script, Site, StepTexts, Take, is_name};
+use trueload_wire::session::{BUILT_IN, Extractor, Script, StepTexts, Take, is_name};
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use trueload_wire::message::Rules;
 
 use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::generator::{
@@ -11,7 +12,6 @@ use trueload_engine::generator::{
 };
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_meter::{Class, Lazy, Openings};
-use trueload_wire::http1::client::Rules;
 
 use crate::common::{Wire, config, done, generator, run_to, token};
 

@@ -5,6 +5,7 @@
 //! given up (`!` and the number).
 
 use std::sync::mpsc::{Receiver, Sender};
+use trueload_wire::message::{Rules, Texts};
 
 use trueload_drive::{Net, Program};
 use trueload_engine::generator::{
@@ -14,8 +15,6 @@ use trueload_engine::generator::{
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::Texts;
 use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::write_block;
 use trueload_wire::http2::request::Template;

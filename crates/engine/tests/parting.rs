@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use trueload_wire::message::Rules;
 
 use trueload_drive::Program;
 use trueload_engine::generator::{
@@ -10,7 +11,6 @@ use trueload_engine::generator::{
     Report, Sending,
 };
 use trueload_load::{Arrivals, Load, Stage, Stop};
-use trueload_wire::http1::client::Rules;
 
 use crate::common::{Wire, config, done, generator, run_to, token};
 

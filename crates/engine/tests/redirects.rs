@@ -11,8 +11,7 @@ use trueload_engine::generator::{
 };
 use trueload_load::{Load, Stop};
 use trueload_meter::{Class, index};
-use trueload_wire::http1::client::Rules;
-use trueload_wire::message::Request;
+use trueload_wire::message::{Request, Rules};
 
 use crate::common::{Wire, config, generator, run_to, token};
 

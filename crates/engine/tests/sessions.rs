@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
+use trueload_wire::message::{Rules, Site};
 
 use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::data::Rows;
@@ -12,8 +13,7 @@ use trueload_engine::generator::{
 };
 use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
 use trueload_meter::{Class, SessionMeter};
-use trueload_wire::http1::client::Rules;
-use trueload_wire::session::{Extractor, Script, Site, StepTexts, Take};
+use trueload_wire::session::{Extractor, Script, StepTexts, Take};
 
 use crate::common::{Wire, config, done, generator, run_to, token};
 

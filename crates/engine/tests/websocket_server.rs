@@ -8,7 +8,7 @@ use trueload_drive::{Clock, Epoll, PeerClose, Program, Settings, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::server::websocket::{Hub, Server};
 use trueload_engine::server::{Command, Report, Seen, Watch};
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::shootout::{Dialect, Joining, Key, Parsed};
 use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, send};
 
@@ -171,7 +171,7 @@ impl World {
         wire.sent.retain(|sent| sent.connection != client.token.index);
         let mut bytes = &sent[..];
         if let Some(awaited) = &mut client.awaited {
-            let taken = awaited.feed(&client.opening, bytes, &http1::Limits::default());
+            let taken = awaited.feed(&client.opening, bytes, &message::Limits::default());
             bytes = &bytes[taken.expect("a handshake").expect("whole")..];
             client.awaited = None;
             client.frames = Some(websocket::Receiver::new(Role::Client));

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
+use trueload_wire::message::{Rules, Texts};
 
 use trueload_drive::{Address, Program};
 use trueload_engine::generator::{
@@ -12,8 +13,7 @@ use trueload_engine::generator::{
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop};
 use trueload_wire::echo::Messages;
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http1::template::Template;
 use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::tls::client;

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, client, send};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -50,7 +50,7 @@ fn run(address: &str, path: &str) -> Outcome<String> {
         }
         let mut bytes = &input[..count];
         if !open {
-            let Some(taken) = awaited.feed(&opening, bytes, &http1::Limits::default())? else {
+            let Some(taken) = awaited.feed(&opening, bytes, &message::Limits::default())? else {
                 continue;
             };
             bytes = &bytes[taken..];

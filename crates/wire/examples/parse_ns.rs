@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 use std::time::Instant;
+use trueload_wire::message::Limits;
 
-use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::RequestParser;
 use trueload_wire::http1::response::{HeadMemory, ResponseParser};
 

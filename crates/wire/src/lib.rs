@@ -14,7 +14,6 @@ pub mod http2;
 pub mod message;
 pub mod parts;
 mod queue;
-pub mod redirect;
 pub mod session;
 pub mod shootout;
 pub mod tls;

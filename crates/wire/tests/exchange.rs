@@ -1,8 +1,9 @@
 //! What the driver asks of any client machine: what is outstanding, until when, and whether it has been answered.
 
 use trueload_wire::exchange::{Exchange, InOrder};
-use trueload_wire::http1::client::{Client, Rules};
+use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::message::Rules;
 use trueload_wire::udp_echo;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -1,8 +1,9 @@
 //! One connection that asks one kind of request: how each ends, by its answer's body, its time and the connection's end.
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::{Client, Rules};
+use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::message::Rules;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

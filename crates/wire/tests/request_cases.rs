@@ -1,7 +1,8 @@
 //! Tables of requests: what the reference server receives, whole, byte by byte and in any split.
 
+use trueload_wire::http1::ParseError;
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
-use trueload_wire::http1::{Limits, ParseError};
+use trueload_wire::message::Limits;
 
 use crate::common::{LIMITS, SMALL, cut, requests, splits};
 

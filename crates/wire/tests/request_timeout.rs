@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use trueload_wire::exchange::{
     Disposition, Ending, Exchange, InOrder, Outcome, PeerEnd, RequestTimeout,
 };
-use trueload_wire::http1::client::{Client, Rules};
+use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::message::Rules;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

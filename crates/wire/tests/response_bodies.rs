@@ -1,8 +1,9 @@
 //! Tables of response bodies and of the caps: what a strict reader receives, whole, byte by byte
 //! and in any split.
 
+use trueload_wire::http1::ParseError;
 use trueload_wire::http1::response::ResponseParser;
-use trueload_wire::http1::{Limits, ParseError};
+use trueload_wire::message::Limits;
 
 use crate::common::{Asked, LIMITS, ONE, check_response, responses};
 

@@ -4,8 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::{Client, Rulebook, Rules};
+use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::message::{Rulebook, Rules};
 
 /// Two kinds of requests; a tag is the number of its kind.
 struct Kinds([Rules; 2]);

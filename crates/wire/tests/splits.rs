@@ -3,9 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use trueload_wire::http1::Limits;
 use trueload_wire::http1::repeat::RequestMemory;
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::message::Limits;
 
 use crate::common::{Asked, LIMITS, SMALL, cut};
 use crate::common::{requests, requests_remembering, responses, responses_remembering};

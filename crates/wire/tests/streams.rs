@@ -2,10 +2,11 @@
 //! stalled.
 
 use std::cell::RefCell;
+use trueload_wire::message::{Rulebook, Rules};
 
 use proptest::prelude::*;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::{Client, Rulebook, Rules};
+use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
 

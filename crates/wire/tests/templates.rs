@@ -1,9 +1,9 @@
 //! Requests with places to fill in: what is written is what was meant, and frames itself.
 
 use proptest::prelude::*;
-use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::{FedRequest, RequestParser};
-use trueload_wire::http1::template::{Filling, Template, Texts};
+use trueload_wire::http1::template::Template;
+use trueload_wire::message::{Filling, Limits, Texts};
 
 /// A request of this number, whose random numbers are the second times 1, 2, …, or from 700 on.
 struct Numbered(u64, Option<u64>, Vec<Vec<u8>>);

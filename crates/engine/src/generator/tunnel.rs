@@ -2,10 +2,11 @@
 //! runs without a proxy.
 
 use std::collections::HashMap;
+use trueload_wire::message::Limits;
 
 use trueload_drive::{Net, Token};
 use trueload_meter::Class;
-use trueload_wire::http1::response::{Fed, Limits, ResponseParser};
+use trueload_wire::http1::response::{Fed, ResponseParser};
 
 use super::Generator;
 use super::connection::{ConnectionState, Event};

@@ -22,9 +22,9 @@ mod waits;
 mod watch;
 
 use trueload_drive::{Net, PeerClose, Program, Token};
-use trueload_wire::http1::limits::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::FedRequest;
+use trueload_wire::message::Limits;
 use trueload_wire::tls::{self, Buffers, Stage};
 
 use connection::{Answer, Connection, NEVER_NS, Pending, Speaks};

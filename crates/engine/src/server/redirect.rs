@@ -1,7 +1,7 @@
 //! Redirects of the reference server: `/redirect/N` leads to `/` in N steps, `/redirect/N/STATUS`
 //! with another status than 302.
 
-use trueload_wire::redirect::is_redirect;
+use trueload_wire::message::is_redirect;
 
 /// The longest chain.
 const STEPS_MOST: u8 = 100;

@@ -1,7 +1,7 @@
 //! A WebSocket server that echoes, or broadcasts as a dialect of the contract asks. It reads frames
 //! with its own code, not with the code under test.
 
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::shootout::{Asked, Dialect, Due};
 use trueload_wire::websocket::server::Opening;
 
@@ -70,7 +70,7 @@ impl WebSocket {
     }
 
     fn open(&mut self, output: &mut Vec<u8>) {
-        let taken = self.opening.feed(&self.kept, &http1::Limits::default());
+        let taken = self.opening.feed(&self.kept, &message::Limits::default());
         match taken {
             Ok(Some(taken)) => {
                 self.opened = true;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use trueload_sim::peers::{Act, Peers, What};
 use trueload_sim::scenario::Accept;
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::shootout::{Asked, Dialect, Due, STAMP_BYTES};
 use trueload_wire::websocket::server::Opening;
 use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, send};
@@ -233,7 +233,7 @@ impl Server {
         }
         let mut rest = bytes;
         if let Some(opening) = &mut self.clients[from].opening {
-            match opening.feed(bytes, &http1::Limits::default()).expect("our own request") {
+            match opening.feed(bytes, &message::Limits::default()).expect("our own request") {
                 None => return actions,
                 Some(taken) => rest = &bytes[taken..],
             }

@@ -22,6 +22,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use trueload_wire::message::{Rules, Texts};
 
 use trueload_engine::generator::{
     Http1, OverHttp1, Plain, Protocol, Requests, Sending, Target, TcpEcho, Text, WsEcho,
@@ -34,8 +35,7 @@ use trueload_sim::peers::Peers;
 use trueload_sim::play::{Cast, Played, play_as};
 use trueload_sim::scenario::{self, HttpPlan, MS, PhasePlan, S, Scenario};
 use trueload_wire::echo::Messages;
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http1::template::Template;
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Outgoing;

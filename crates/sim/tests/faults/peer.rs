@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::websocket::server::Opening;
 use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, send};
 
@@ -345,7 +345,7 @@ impl Peer {
     fn receive_ws(&mut self) {
         if self.upgrade.is_none() {
             let mut opening = Opening::default();
-            let fed = opening.feed(&self.rest, &http1::Limits::default()).expect("our own head");
+            let fed = opening.feed(&self.rest, &message::Limits::default()).expect("our own head");
             let Some(taken) = fed else { return };
             self.rest.drain(..taken);
             self.upgrade = Some(opening);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use trueload_wire::message::Rules;
 
 use hdrhistogram::Histogram;
 use trueload_drive::{Net as _, ThreadUse};
@@ -14,7 +15,6 @@ use trueload_sim::laws::{self, decoded};
 use trueload_sim::peers::Peers;
 use trueload_sim::play::{BEGIN_NS, Cast, play_as};
 use trueload_sim::scenario::{KernelPlan, PhasePlan, Scenario};
-use trueload_wire::http1::client::Rules;
 
 use super::model::{Model, ONE_WAY_NS, S};
 use super::server::{REQUEST, Server};

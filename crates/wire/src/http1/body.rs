@@ -8,8 +8,9 @@
 use super::fields::{Fields, expect_lf, not_text};
 use super::head::Framed;
 use super::limits::ParseError::{self, Framing};
-use super::limits::{Limits, Scan, scan_within};
+use super::limits::{Scan, scan_within};
 use super::text::{is_text, is_token};
+use crate::message::Limits;
 
 const BAD_SIZE: ParseError = Framing("the chunk size is not hexadecimal");
 const BAD_EXTENSION: ParseError = Framing("a malformed chunk extension");

@@ -5,8 +5,8 @@
 //!
 //! Must not know: what the fields are wanted for.
 
-use super::client::Listener;
-use crate::redirect::{Location, is_redirect};
+use crate::message::Listener;
+use crate::message::{Location, is_redirect};
 
 /// What is wanted of answers.
 #[derive(Clone, Copy)]
@@ -113,10 +113,10 @@ fn fields(mut lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use crate::message::LOCATION_BYTES_MOST;
     use std::cell::RefCell;
 
     use super::*;
-    use crate::redirect::LOCATION_BYTES_MOST;
 
     #[derive(Default)]
     struct Told(RefCell<Vec<String>>);

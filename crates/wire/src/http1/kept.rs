@@ -9,9 +9,10 @@
 use super::fields::{Fields, Writer};
 pub(crate) use super::head::Framed;
 use super::head::request_body;
-use super::limits::{Limits, ParseError, Scan, scan_within};
+use super::limits::{ParseError, Scan, scan_within};
 use super::request::RequestLine;
 use super::response::StatusLine;
+use crate::message::Limits;
 
 /// The start line of a head.
 #[derive(Debug)]

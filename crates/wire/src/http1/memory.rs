@@ -11,9 +11,9 @@
 use std::ops::Range;
 
 use super::fields::Facts;
-use super::limits::Limits;
 use super::response::StatusLine;
 use super::text::text_end;
+use crate::message::Limits;
 
 /// A longer head is rare and changes more often.
 const HEAD_BYTES_MAX: usize = 1024;

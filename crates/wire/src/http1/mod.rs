@@ -29,7 +29,6 @@ mod fields;
 mod head;
 mod heard;
 pub(crate) mod kept;
-pub(crate) mod places;
 mod text;
 
-pub use limits::{Limits, ParseError};
+pub use limits::ParseError;

@@ -121,7 +121,7 @@ mod tests {
         let twice = b"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\nG";
         let known = memory.recognise(&parser, twice);
         assert_eq!(known, Some(Repeated { count: 2, len: 36, made: () }));
-        assert!(parser.feed(b"G", &super::super::Limits::default()).is_ok());
+        assert!(parser.feed(b"G", &crate::message::Limits::default()).is_ok());
         assert_eq!(memory.recognise(&parser, twice), None);
     }
 }

@@ -9,10 +9,11 @@
 use super::body::Body;
 use super::fields::{Fields, Writer, expect_lf};
 use super::head::{keeps_alive, request_body};
+pub use super::limits::ParseError;
 use super::limits::ParseError::Framing;
-pub use super::limits::{Limits, ParseError};
 use super::limits::{Scan, scan_within};
 use super::text::{is_token, token_end};
+use crate::message::Limits;
 
 const BAD_METHOD: ParseError = Framing("the request line does not begin with a method and a space");
 const BAD_TARGET: ParseError = Framing("an invalid character in the request target");

@@ -9,11 +9,12 @@
 use super::body::{Body, Sink};
 use super::fields::{Fields, expect_lf, not_text};
 use super::head::{keeps_alive, response_body};
+pub use super::limits::ParseError;
 use super::limits::ParseError::{Framing, Limit};
-pub use super::limits::{Limits, ParseError};
 use super::limits::{Scan, scan_within};
 pub use super::memory::HeadMemory;
 use super::text::text_end;
+use crate::message::Limits;
 
 const BAD_VERSION: ParseError =
     Framing("the status line does not begin with HTTP/1., a digit and a space");

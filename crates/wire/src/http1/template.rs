@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use super::places::{self, DIGITS_MOST, Piece, Pieces, Places, decimal};
-pub use super::places::{Filling, Part, mark_used};
+use crate::message::places::{self, DIGITS_MOST, Piece, Pieces, Places, decimal};
+use crate::message::{Filling, Part, Texts};
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,19 +18,6 @@ pub struct Template {
     pieces: Box<[Piece]>,
     /// The index of the first piece of the body.
     body_at: usize,
-}
-
-/// The texts of a request, in their form on the wire.
-#[derive(Clone, Copy, Debug)]
-pub struct Texts<'a> {
-    /// The method.
-    pub method: &'a str,
-    /// The request target.
-    pub path: &'a str,
-    /// The names and values of the headers.
-    pub headers: &'a [(String, String)],
-    /// The body, if any.
-    pub body: Option<&'a [u8]>,
 }
 
 impl Template {

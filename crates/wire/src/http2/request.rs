@@ -8,15 +8,15 @@
 //!
 //! Must not know: streams, and who counts.
 
+use crate::message::Texts;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::client::{Head, Requests};
 use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
-use crate::http1::places::{self, DIGITS_MOST, Piece, Places, decimal};
-pub use crate::http1::template::Filling;
-use crate::http1::template::Texts;
+pub use crate::message::Filling;
+use crate::message::places::{self, DIGITS_MOST, Piece, Places, decimal};
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug)]

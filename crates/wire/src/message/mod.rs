@@ -1,9 +1,24 @@
-//! What a request says, whatever version of HTTP carries it.
+//! What a request and an answer mean, whatever version of HTTP carries them: rules, caps, templates
+//! and what fills them, what is told of an answer, redirects and cookies.
 //!
 //! Must not know: frames, streams and connections.
 
+pub(crate) mod cookies;
+mod limits;
+mod location;
+pub(crate) mod places;
+mod redirect;
 mod request;
 mod requests;
+mod resolve;
+mod rules;
 
-pub use request::{Request, Template, is_of_body};
+pub use cookies::Site;
+pub use limits::Limits;
+pub use location::Location;
+pub use places::{Filling, Part, mark_used};
+pub use redirect::{LOCATION_BYTES_MOST, Unfollowed, becomes_get, is_redirect};
+pub use request::{Request, Template, Texts, is_of_body};
 pub use requests::{Head, Requests};
+pub use resolve::{Server, resolve};
+pub use rules::{Listener, Rulebook, Rules};

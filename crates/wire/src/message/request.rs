@@ -1,8 +1,7 @@
 //! One request in full, from which the one behind a redirect is made: with the same method and body,
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
-use crate::http1::places::{DIGITS_MOST, Filling, Piece, Places, decimal};
-use crate::http1::template::Texts;
+use super::places::{DIGITS_MOST, Filling, Piece, Places, decimal};
 use crate::http2;
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
@@ -19,6 +18,19 @@ const OF_BODY: [&str; 6] = [
 #[must_use]
 pub fn is_of_body(name: &[u8]) -> bool {
     OF_BODY.iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()))
+}
+
+/// The texts of a request, in their form on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The request target.
+    pub path: &'a str,
+    /// The names and values of the headers.
+    pub headers: &'a [(String, String)],
+    /// The body, if any.
+    pub body: Option<&'a [u8]>,
 }
 
 /// A request whose placeholders are filled.

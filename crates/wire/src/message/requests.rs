@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::http1::template::Part;
+use super::places::Part;
 
 /// The bytes to send, by the tag of a request. A version that is not spoken has none.
 pub trait Requests<T> {

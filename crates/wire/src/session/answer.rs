@@ -3,12 +3,11 @@
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
 use super::state::Session;
-use crate::redirect::Location;
+use crate::message::Location;
+use crate::message::cookies::SET_COOKIE;
 
 /// A larger buffer is given back after each answer.
 const KEPT_BYTES: usize = 64 << 10;
-/// The field that sets a cookie.
-pub(super) const SET_COOKIE: &[u8] = b"set-cookie";
 
 /// The fields, the Location and the body of an answer that a session uses.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visito
 use serde_json::value::RawValue;
 
 use super::answer::Answer;
-use super::cookies;
+use crate::message::cookies;
 
 /// Longest body that a value is taken from.
 pub const BODY_BYTES_MOST: usize = 1 << 20;
@@ -98,7 +98,7 @@ impl Extractor {
                 Some(value) => out.extend_from_slice(value),
                 None => return false,
             },
-            Extractor::Cookie(name) => match cookies::of_answer(answer, name) {
+            Extractor::Cookie(name) => match cookies::of_head(answer.headers(), name) {
                 Some(value) => out.extend_from_slice(value),
                 None => return false,
             },

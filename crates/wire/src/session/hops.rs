@@ -1,12 +1,11 @@
 //! Redirects of a session's request: the cookies of each, and the request that follows it.
 
+use crate::message::{Filling, Location, Server, Unfollowed, becomes_get, resolve};
 use std::time::Duration;
 
 use super::script::Script;
 use super::state::{Fill, Session};
 use super::text::Text;
-use crate::http1::places::Filling;
-use crate::redirect::{Location, Server, Unfollowed, becomes_get, resolve};
 
 /// The redirects behind the present request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +48,7 @@ impl Session {
     /// Takes the cookies of the answer, a redirect. Returns where it leads.
     pub fn redirected(&mut self, script: &Script, unix_time: Duration) -> Location {
         let mut answer = std::mem::take(&mut self.answer);
-        self.jar.take(&answer, &script.site, &self.path, unix_time);
+        self.jar.take(answer.headers(), &script.site, &self.path, unix_time);
         let location = std::mem::take(&mut answer.location);
         self.answer = answer;
         self.forget_answer();
@@ -78,7 +77,8 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Extractor, Site, StepTexts, Take, Turn};
+    use crate::message::Site;
+    use crate::session::{Extractor, StepTexts, Take, Turn};
 
     struct Counting;
 

@@ -1,13 +1,14 @@
 //! The requests of a session over HTTP/2: header blocks and bodies.
 
+use crate::message::Filling;
 use std::ops::Range;
 
 use super::block::{Part, write_field};
 use super::script::Script;
 use super::state::{Fill, Session};
-use crate::http1::places::{DIGITS_MOST, Filling, decimal};
 use crate::http2::client::Head;
 use crate::http2::hpack::literal::plain_string;
+use crate::message::places::{DIGITS_MOST, decimal};
 
 impl Session {
     /// Appends the header block of the present request.
@@ -69,11 +70,12 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
+    use crate::message::Site;
     use std::time::Duration;
 
     use super::*;
     use crate::http2::hpack::Decoder;
-    use crate::session::{BODY_BYTES_MOST, Extractor, Site, StepTexts, Take, Turn};
+    use crate::session::{BODY_BYTES_MOST, Extractor, StepTexts, Take, Turn};
     use proptest::prelude::*;
 
     /// Fills every place of a column with the same value.

@@ -9,7 +9,6 @@
 
 mod answer;
 mod block;
-mod cookies;
 mod extract;
 mod hops;
 mod http2;
@@ -17,7 +16,6 @@ mod script;
 mod state;
 mod text;
 
-pub use cookies::Site;
 pub use extract::{BODY_BYTES_MOST, Extractor, REGEX_BYTES_MOST, VALUE_BYTES_MOST};
 pub use script::{Script, Step, StepTexts, Take};
 pub use state::{Session, Turn};

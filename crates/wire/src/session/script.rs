@@ -1,9 +1,9 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
 use super::block::Block;
-use super::cookies::Site;
 use super::extract::Extractor;
 use super::text::{Names, Text};
+use crate::message::Site;
 use crate::message::is_of_body;
 
 /// A value that is taken from the answer to a step.

@@ -1,13 +1,14 @@
 //! What one session knows: its values and cookies, and the present request.
 
+use crate::message::Filling;
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::cookies::Jar;
 use super::hops::Hops;
 use super::script::{Script, Step};
 use super::text::{Piece, Text, Value};
-use crate::http1::places::{DIGITS_MOST, Filling, decimal};
+use crate::message::cookies::Jar;
+use crate::message::places::{DIGITS_MOST, decimal};
 
 /// Which request of which session is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,7 +109,7 @@ impl Session {
     pub fn take(&mut self, script: &Script, unix_time: Duration) -> bool {
         let Some(step) = self.step(script) else { return false };
         let answer = std::mem::take(&mut self.answer);
-        self.jar.take(&answer, &script.site, &self.path, unix_time);
+        self.jar.take(answer.headers(), &script.site, &self.path, unix_time);
         let taken = !answer.is_too_long && self.take_values(script, step, &answer);
         self.answer = answer;
         self.forget_answer();

@@ -4,7 +4,7 @@
 //! that JSON needs no escaping. Columns of data are written as everywhere else, also as `{+name}`
 //! in a path.
 
-use crate::http1::places::{Kept, Places};
+use crate::message::places::{Kept, Places};
 
 /// Names that every request may use without taking a value first.
 pub const BUILT_IN: [&str; 4] = ["counter", "random", "repeat", "vu"];

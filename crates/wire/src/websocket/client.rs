@@ -8,8 +8,9 @@
 //! Must not know: sockets, and where the 16 bytes come from.
 
 use super::accept::{self, ACCEPT, Accept, EXTENSIONS, KEY, PROTOCOL, VERSION};
+use crate::http1::ParseError;
 use crate::http1::kept::KeptHead;
-use crate::http1::{Limits, ParseError};
+use crate::message::Limits;
 
 /// The fields that the handshake writes itself, and those of extensions, which it does not support.
 const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];

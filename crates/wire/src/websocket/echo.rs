@@ -14,7 +14,7 @@ use super::{Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch,
 use crate::chance::Chance;
 use crate::echo::Messages;
 use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
-use crate::http1;
+use crate::message;
 use crate::shootout::{self, Dialect, Joining, Key};
 
 /// The sequence of the echo that ends a join; requests begin with 1.
@@ -176,7 +176,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let Stage::Upgrading(awaited) = &mut self.stage else {
             return self.listen(now_ns, bytes, shared, output, on_outcome);
         };
-        match awaited.feed(&shared.opening, bytes, &http1::Limits::default()) {
+        match awaited.feed(&shared.opening, bytes, &message::Limits::default()) {
             Ok(None) => Disposition::Opening,
             Ok(Some(taken)) => {
                 self.upgraded(shared, output);

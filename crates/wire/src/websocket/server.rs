@@ -8,9 +8,10 @@
 //! Must not know: sockets, and which paths exist.
 
 use super::accept::{self, ACCEPT, Accept, KEY, PROTOCOL, VERSION};
+use crate::http1::ParseError;
 use crate::http1::kept::{Framed, KeptHead};
 use crate::http1::request::path_of;
-use crate::http1::{Limits, ParseError};
+use crate::message::Limits;
 
 /// The handshake of one connection.
 #[derive(Debug)]

@@ -6,10 +6,10 @@
 
 #![allow(dead_code, reason = "each fuzz target uses its part")]
 
-use trueload_wire::http1::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::{FedRequest, RequestParser};
 use trueload_wire::http1::response::{Fed, HeadMemory, Response, ResponseParser};
+use trueload_wire::message::Limits;
 
 /// What is awaited from the bytes.
 #[derive(Clone, Copy, Debug)]

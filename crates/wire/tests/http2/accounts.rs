@@ -1,9 +1,9 @@
 //! What a connection counts beside the endings of its requests, on a clock that the test sets.
 
 use trueload_wire::exchange::{Exchange, PeerEnd};
-use trueload_wire::http1::client::Rules;
 use trueload_wire::http2::client::{Account, Announced, HeaderBytes, Waits, Windows};
 use trueload_wire::http2::frame::ErrorCode;
+use trueload_wire::message::Rules;
 
 use super::peer::{OK, Peer};
 use super::play::{Play, get, idempotent};

@@ -1,8 +1,8 @@
 //! How every request ends, by what the peer sends.
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
-use trueload_wire::http1::client::Rules;
 use trueload_wire::http2::frame::{ErrorCode, Kind};
+use trueload_wire::message::Rules;
 
 use super::peer::OK;
 use super::play::{BROWSER, Play, idempotent};

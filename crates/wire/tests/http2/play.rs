@@ -1,11 +1,10 @@
 //! A connection that a test plays: it asks, and is the peer.
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::Texts;
 use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
+use trueload_wire::message::{Rules, Texts};
 
 use super::peer::Peer;
 

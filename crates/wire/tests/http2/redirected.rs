@@ -1,10 +1,9 @@
 //! Redirects: where each leads is told just before its outcome, and only if it is wanted.
 
 use std::cell::RefCell;
+use trueload_wire::message::{Location, Rulebook, Rules};
 
 use trueload_wire::exchange::{Disposition, Ending};
-use trueload_wire::http1::client::{Rulebook, Rules};
-use trueload_wire::redirect::Location;
 
 use super::peer::{OK, Peer};
 use super::play::{Play, idempotent};

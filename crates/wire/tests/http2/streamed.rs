@@ -1,9 +1,9 @@
 //! Answers that are streams: each is judged by its own end, and stalls alone.
 
 use std::cell::RefCell;
+use trueload_wire::message::{Rulebook, Rules};
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange};
-use trueload_wire::http1::client::{Rulebook, Rules};
 use trueload_wire::http2::frame;
 use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
 

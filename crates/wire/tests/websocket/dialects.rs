@@ -2,7 +2,7 @@
 
 use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::shootout::{Dialect, Due, Key, Wrong};
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
@@ -34,7 +34,7 @@ impl World {
         let (mut client, mut sent) = (Client::default(), Vec::new());
         client.open(&mut shared, SENDER, &mut sent);
         let (mut opening, mut answer) = (server::Opening::default(), Vec::new());
-        let taken = opening.feed(&sent, &http1::Limits::default());
+        let taken = opening.feed(&sent, &message::Limits::default());
         assert_eq!(taken, Ok(Some(sent.len())));
         opening.judge().expect("a handshake").write(None, &mut answer);
         sent.clear();

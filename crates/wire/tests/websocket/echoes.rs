@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trueload_wire::chance::Chance;
 use trueload_wire::echo::Messages;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 use trueload_wire::websocket::{Kind, Limits, server};
@@ -48,7 +48,7 @@ impl World {
 
 fn answer_to(request: &[u8]) -> Vec<u8> {
     let (mut opening, mut answer) = (server::Opening::default(), Vec::new());
-    let taken = opening.feed(request, &http1::Limits::default());
+    let taken = opening.feed(request, &message::Limits::default());
     assert_eq!(taken, Ok(Some(request.len())));
     opening.judge().expect("a handshake").write(None, &mut answer);
     answer

@@ -1,6 +1,6 @@
 //! Tables of opening handshakes: what opens a connection, and what does not, and why.
 
-use trueload_wire::http1::Limits;
+use trueload_wire::message::Limits;
 use trueload_wire::websocket::{client, server};
 
 /// `b"the sample nonce"` is the one of RFC 6455 §1.3.

@@ -1,7 +1,7 @@
 //! Properties: any bytes, any split, and both ends talking to each other.
 
 use proptest::prelude::*;
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::websocket::{
     Event, Kind, Limits, Receiver, Role, Scratch, client, send, server,
 };
@@ -143,7 +143,7 @@ proptest! {
         let mut awaited = opening.write(random, &mut request);
         let head_len = request.len();
         send::message(&mut request, Kind::Text, b"first", Some([1, 2, 3, 4]));
-        let limits = http1::Limits::default();
+        let limits = message::Limits::default();
 
         let mut asked = server::Opening::default();
         let mut taken = 0;
@@ -184,7 +184,7 @@ proptest! {
     ) {
         let headers = [("Host".to_owned(), "h".to_owned())];
         let opening = client::Opening::new("/", &headers).expect("an opening");
-        let limits = http1::Limits::default();
+        let limits = message::Limits::default();
         let mut request = Vec::new();
         let _ = opening.write([7; 16], &mut request);
         let mut asked = server::Opening::default();

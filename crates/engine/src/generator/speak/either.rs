@@ -8,9 +8,8 @@ use std::fmt::Debug;
 use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd, RequestTimeout};
-use trueload_wire::http1::client::Rulebook;
 use trueload_wire::http2::client::{Account, Windows};
-use trueload_wire::message::Requests as Texts;
+use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::{http1, http2};
 
 use super::machine::Machine;

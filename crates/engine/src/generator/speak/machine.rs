@@ -7,9 +7,8 @@ use std::fmt::Debug;
 use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::Rulebook;
 use trueload_wire::http2::client::Account;
-use trueload_wire::message::Requests as Texts;
+use trueload_wire::message::{Requests as Texts, Rulebook};
 
 use crate::generator::carrier::Carrier;
 use crate::generator::protocol::{OpenError, Unusable};

@@ -5,10 +5,9 @@ use std::fmt::Debug;
 use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, PeerEnd};
-use trueload_wire::http1::client::{Client, Rulebook};
+use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
-use trueload_wire::http1::template::Part;
-use trueload_wire::message::Requests as Texts;
+use trueload_wire::message::{Part, Requests as Texts, Rulebook};
 
 use super::machine::Machine;
 use crate::generator::carrier::Carrier;

@@ -12,11 +12,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trueload_wire::exchange::{Ending, Outcome};
-use trueload_wire::http1::client::{Rulebook, Rules};
-use trueload_wire::http1::template::Part;
-use trueload_wire::message::{Head, Request, Requests as Texts};
+use trueload_wire::message::{
+    Head, Location, Part, Request, Requests as Texts, Rulebook, Rules, Server, Unfollowed,
+    becomes_get, is_redirect, resolve,
+};
 use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
-use trueload_wire::redirect::{Location, Server, Unfollowed, becomes_get, is_redirect, resolve};
 
 use super::courses::{Course, Courses, Hop};
 use super::plain::{Alike, Sending};

@@ -20,8 +20,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, RequestTimeout};
-use trueload_wire::http1::client::Rulebook;
-use trueload_wire::message::Requests as Texts;
+use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::session::Turn;
 
 use super::messages::DoneReport;

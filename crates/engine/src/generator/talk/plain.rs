@@ -4,10 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trueload_wire::exchange::Outcome;
-use trueload_wire::http1::client::{Rulebook, Rules};
-use trueload_wire::http1::template::Part;
 use trueload_wire::http2::request::Template as Http2Template;
-use trueload_wire::message::{Head, Request, Requests as Texts};
+use trueload_wire::message::{Head, Part, Request, Requests as Texts, Rulebook, Rules};
 use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
 
 use super::requests::Requests;

@@ -2,8 +2,7 @@
 
 use trueload_meter::{Class, Redirects};
 use trueload_wire::exchange::Ending;
-use trueload_wire::http1::client::Rules;
-use trueload_wire::redirect::{Location, Unfollowed};
+use trueload_wire::message::{Location, Rules, Unfollowed};
 
 use crate::generator::messages::DoneReport;
 

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::{Mix, Places, Recording, RowOrder, random};
-use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::{Part, Template};
-use trueload_wire::http2::request::{Filling, Template as Http2Template};
-use trueload_wire::message::{self, Head, Request};
+use trueload_wire::http1::template::Template;
+use trueload_wire::http2::request::Template as Http2Template;
+use trueload_wire::message::{self, Filling, Head, Part, Request, Rules};
 
 use super::rows::{Taken, Taking};
 use crate::data::{Row, Rows};

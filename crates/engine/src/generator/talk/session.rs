@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
-use trueload_wire::http1::client::{Listener, Rulebook, Rules};
-use trueload_wire::http1::template::{Filling, Part};
-use trueload_wire::message::{Head, Requests as Texts};
+use trueload_wire::message::{
+    Filling, Head, Listener, Part, Requests as Texts, Rulebook, Rules, is_redirect,
+};
 use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
-use trueload_wire::redirect::is_redirect;
 use trueload_wire::session::{Script, Session, Turn};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};

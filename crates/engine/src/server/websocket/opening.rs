@@ -1,7 +1,7 @@
 //! The answer of a WebSocket server before there are frames: the upgrade, or the reason why there
 //! is none.
 
-use trueload_wire::http1::limits::Limits;
+use trueload_wire::message::Limits;
 use trueload_wire::shootout::Dialect;
 use trueload_wire::websocket::server::{Acceptance, Opening, Rejection};
 

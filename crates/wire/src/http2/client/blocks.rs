@@ -5,12 +5,11 @@ use super::input::Reading;
 use super::streams::{Stream, UNKNOWN, nth_of};
 use super::{Client, Fault};
 use crate::exchange::{Ending, Outcome};
-use crate::http1::Limits;
-use crate::http1::client::{Rulebook, end_stream};
+use crate::http1::client::end_stream;
 use crate::http2::frame::ErrorCode;
 use crate::http2::hpack;
 use crate::http2::violation::Violation;
-use crate::redirect::{Location, is_redirect};
+use crate::message::{Limits, Location, Rulebook, is_redirect};
 
 impl<T: Copy> Client<T> {
     /// Handles the beginning of a header block.

@@ -5,12 +5,12 @@ use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
 use super::{Client, Fault, NEVER_NS, Stage};
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
-use crate::http1::client::Rulebook;
 use crate::http2::frame::write_window_update;
 use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_settings_ack};
 use crate::http2::read::{Data, Frame, Piece, Reader};
 use crate::http2::settings::{parameter, parameters};
 use crate::http2::violation::{Scope, Violation};
+use crate::message::Rulebook;
 
 /// The maximum number of consecutive frames that advance no request: PING, SETTINGS, RST_STREAM of
 /// an ended stream, empty DATA, … nghttp2 uses the same limit before it reports a flood.

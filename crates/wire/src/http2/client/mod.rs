@@ -24,7 +24,7 @@ mod reset;
 mod streams;
 
 use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use crate::http1::client::Rulebook;
+use crate::message::Rulebook;
 pub use crate::message::{Head, Requests};
 
 use account::Accounting;

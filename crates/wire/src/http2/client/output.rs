@@ -3,13 +3,13 @@
 
 use super::flow::Flow;
 use super::{Client, Head, Requests, Stage, Terms};
-use crate::http1::Limits;
 use crate::http2::frame::{
     FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, PREFACE, flags, write_block, write_window_update,
 };
 use crate::http2::hpack;
 use crate::http2::settings::{self, parameter};
 use crate::http2::window::WINDOW_FIRST;
+use crate::message::Limits;
 
 impl Terms {
     /// The parameters that SETTINGS announce.

@@ -8,12 +8,12 @@
 //!
 //! Must not know: frames, and why a stream ends.
 
+use crate::message::Location;
 use std::collections::VecDeque;
 
 use crate::content::BodyCheck;
 use crate::exchange::{Ending, Outcome};
 use crate::http2::window::{ReceiveWindow, SendWindow};
-use crate::redirect::Location;
 
 /// The maximum number of streams on a connection: their numbers have 31 bits.
 const STREAMS_MOST: u32 = 1 << 30;

@@ -20,7 +20,7 @@ use trueload_drive::Net;
 use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1;
+use trueload_wire::message;
 use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
 use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
@@ -117,7 +117,7 @@ impl Broadcast {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        match awaited.feed(&self.opening, input.bytes, &http1::Limits::default()) {
+        match awaited.feed(&self.opening, input.bytes, &message::Limits::default()) {
             Ok(None) => {
                 client.stage = Stage::Upgrading(awaited);
                 Disposition::Opening

@@ -1,6 +1,6 @@
 //! The Location of an answer.
 
-use super::{LOCATION_BYTES_MOST, Unfollowed};
+use super::redirect::{LOCATION_BYTES_MOST, Unfollowed};
 
 /// Where an answer says that it leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,15 +1,9 @@
 //! Redirects: where one leads, and which request follows it.
 //!
-//! How it works: a [`Location`] is collected from the head of an answer. [`resolve`] turns it into
+//! How it works: a [`super::Location`] is collected from the head of an answer. [`super::resolve()`] turns it into
 //! the target of the next request (RFC 3986 §5), if that is on the same server.
 //!
 //! Must not know: connections, how often a request may be redirected, and what is counted.
-
-mod location;
-mod target;
-
-pub use location::Location;
-pub use target::{Server, resolve};
 
 /// Longest Location, and longest target that it leads to, in bytes.
 pub const LOCATION_BYTES_MOST: usize = 8 << 10;

@@ -1,6 +1,6 @@
 //! Where a Location leads: the request target on the same server (RFC 3986 §5.2).
 
-use super::{LOCATION_BYTES_MOST, Unfollowed};
+use super::redirect::{LOCATION_BYTES_MOST, Unfollowed};
 
 /// The server that is loaded. Only redirects to itself are followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

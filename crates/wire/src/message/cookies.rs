@@ -5,11 +5,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::answer::{Answer, SET_COOKIE};
-
+/// The field that sets a cookie.
+pub(crate) const SET_COOKIE: &[u8] = b"set-cookie";
 /// Most cookies of one session, and most bytes of them together.
 const COOKIES_MOST: usize = 64;
 const COOKIE_BYTES_MOST: usize = 16 << 10;
+
+/// The name and the value of a field.
+type Field<'a> = (&'a [u8], &'a [u8]);
 
 /// What decides which cookies are kept and sent.
 #[derive(Clone, Debug, Default)]
@@ -35,18 +38,24 @@ impl Cookie {
 
 /// The cookies that one session has been given, the oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Jar(Vec<Cookie>);
+pub(crate) struct Jar(Vec<Cookie>);
 
 impl Jar {
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Keeps the cookies that an answer sets. `path` is that of its request, `unix_time` the
+    /// Keeps the cookies that the head of an answer sets. `path` is that of its request, `unix_time` the
     /// present time.
-    pub(super) fn take(&mut self, answer: &Answer, site: &Site, path: &[u8], unix_time: Duration) {
-        for (name, value) in answer.headers() {
+    pub(crate) fn take<'a>(
+        &mut self,
+        head: impl Iterator<Item = Field<'a>>,
+        site: &Site,
+        path: &[u8],
+        unix_time: Duration,
+    ) {
+        for (name, value) in head {
             if name.len() == SET_COOKIE.len() && name.eq_ignore_ascii_case(SET_COOKIE) {
                 self.set(value, site, path, unix_time);
             }
@@ -83,7 +92,7 @@ impl Jar {
     }
 
     /// Writes a Cookie header for a request to this path, if there is a cookie for it.
-    pub(super) fn write(&self, path: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, path: &[u8], out: &mut Vec<u8>) {
         let before = out.len();
         out.extend_from_slice(b"Cookie: ");
         if self.write_value(path, out) {
@@ -95,7 +104,7 @@ impl Jar {
 
     /// Writes the value of such a header; false if there is no cookie for it. Longer paths come first
     /// (RFC 6265 §5.4).
-    pub(super) fn write_value(&self, path: &[u8], out: &mut Vec<u8>) -> bool {
+    pub(crate) fn write_value(&self, path: &[u8], out: &mut Vec<u8>) -> bool {
         if self.0.is_empty() {
             return false;
         }
@@ -113,11 +122,9 @@ impl Jar {
     }
 }
 
-/// The value of a cookie that an answer sets.
-pub(super) fn of_answer<'a>(answer: &'a Answer, wanted: &str) -> Option<&'a [u8]> {
-    answer
-        .headers()
-        .filter(|(name, _)| name.eq_ignore_ascii_case(SET_COOKIE))
+/// The value of a cookie that the head of an answer sets.
+pub(crate) fn of_head<'a>(head: impl Iterator<Item = Field<'a>>, wanted: &str) -> Option<&'a [u8]> {
+    head.filter(|(name, _)| name.eq_ignore_ascii_case(SET_COOKIE))
         .filter_map(|(_, line)| name_and_value(line))
         .find(|(name, _)| *name == wanted.as_bytes())
         .map(|(_, value)| value)
@@ -178,9 +185,8 @@ mod tests {
         let mut jar = Jar::default();
         let site = Site { host: "shop.example".to_owned(), secure };
         for line in lines {
-            let mut answer = Answer::default();
-            answer.add(b"Set-Cookie", line.as_bytes());
-            jar.take(&answer, &site, path.as_bytes(), NOW);
+            let head: [Field<'_>; 1] = [(b"Set-Cookie", line.as_bytes())];
+            jar.take(head.into_iter(), &site, path.as_bytes(), NOW);
         }
         jar
     }
