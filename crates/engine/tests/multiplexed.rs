@@ -10,11 +10,11 @@ use trueload_wire::message::{Rules, Texts};
 use trueload_drive::{Net, Program};
 use trueload_engine::generator::{
     Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Input, OverHttp2,
-    PhaseShare, Plain, Protocol, Report, Sending, Tag,
+    PhaseShare, Plain, Protocol, Received, Report, Sending, Tag,
 };
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output};
 use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::write_block;
 use trueload_wire::http2::request::Template;
@@ -80,12 +80,12 @@ impl Exchange<Tag> for Client {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&Tag) -> u64,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         let late = self.outstanding.extract_if(.., |(_, tag)| deadline_ns(tag) <= now_ns);
         for (number, tag) in late {
-            output.extend([b'!', number]);
+            output.bytes.extend([b'!', number]);
             on_outcome(Outcome::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
         }
         self.link()
@@ -114,10 +114,11 @@ impl Protocol for Toy {
         &mut self,
         client: &mut Client,
         input: Input<'_>,
-        _output: &mut Vec<u8>,
+        _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        for byte in input.bytes {
+        let Received::Bytes(bytes) = input.received else { return Disposition::Unsolicited };
+        for byte in bytes {
             match byte {
                 b'+' => client.granted += 1,
                 b'd' => client.draining = true,

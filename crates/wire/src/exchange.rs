@@ -176,6 +176,32 @@ pub enum PeerEnd {
     Refused,
 }
 
+/// What a machine has for its peer.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// Bytes of a stream, in order.
+    pub bytes: Vec<u8>,
+    /// Datagrams, one behind the other.
+    pub datagrams: Vec<u8>,
+    /// The length of each datagram; the last may be shorter.
+    pub segment_bytes: usize,
+}
+
+impl Output {
+    /// Forgets everything; the allocated memory is kept.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.datagrams.clear();
+    }
+}
+
+/// A timer of a machine, beside the deadlines of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// An answer that is a stream has stalled: its next part did not come in time.
+    Stall,
+}
+
 /// The queue side of a client machine: the requests that were asked and have not ended.
 pub trait Exchange<T> {
     /// Prepares for a fresh connection. All outstanding requests must have been ended before.
@@ -216,16 +242,34 @@ pub trait Exchange<T> {
     /// gives the deadline of a request.
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64>;
 
-    /// Ends the requests that have passed their deadlines. Bytes for the peer are appended to
+    /// Ends the requests that have passed their deadlines. What the peer is to get is added to
     /// `output`. Returns what may be done with the connection, which may stay open if a request can
     /// end alone.
     fn handle_timeout(
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&T) -> u64,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition;
+
+    /// The machine's own timer that goes off next, and when. It is asked in every state that has a
+    /// socket.
+    #[inline]
+    fn next_timer(&self) -> Option<(u64, Timer)> {
+        None
+    }
+
+    /// Handles a timer of the machine that has gone off.
+    fn handle_timer(
+        &mut self,
+        _now_ns: u64,
+        _timer: Timer,
+        _output: &mut Output,
+        _on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        Disposition::Open
+    }
 
     /// Whether the answer in progress lasts until the peer ends the connection.
     fn lasts_until_end(&self) -> bool {
@@ -442,8 +486,7 @@ impl<M: InOrder> Exchange<M::Tag> for M {
 
     #[inline]
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&M::Tag) -> u64) -> Option<u64> {
-        let due_ns = self.asked().oldest().map(deadline_ns)?;
-        Some(self.stalls_at_ns().map_or(due_ns, |stalls_ns| stalls_ns.min(due_ns)))
+        self.asked().oldest().map(deadline_ns)
     }
 
     /// Gives the connection up with its oldest request: all requests end.
@@ -451,19 +494,41 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&M::Tag) -> u64,
-        _output: &mut Vec<u8>,
+        _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<M::Tag>),
     ) -> Disposition {
         if self.next_timeout_ns(&deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {
             return Disposition::Open;
         }
-        let in_time = self.asked().oldest().is_some_and(|tag| deadline_ns(tag) > now_ns);
-        let first = match self.has_begun() {
-            true if in_time => Ending::TimeoutStall,
-            true => Ending::TimeoutTotal,
-            false => Ending::TimeoutFirstByte,
-        };
+        let begun = self.has_begun();
+        let first = if begun { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
         self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, on_outcome);
+        Disposition::Broken
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<(u64, Timer)> {
+        self.stalls_at_ns().map(|at_ns| (at_ns, Timer::Stall))
+    }
+
+    /// Gives the connection up with its stalled answer: all requests end.
+    fn handle_timer(
+        &mut self,
+        now_ns: u64,
+        timer: Timer,
+        _output: &mut Output,
+        on_outcome: &mut impl FnMut(Outcome<M::Tag>),
+    ) -> Disposition {
+        let Timer::Stall = timer;
+        if self.stalls_at_ns().is_none_or(|at_ns| at_ns > now_ns) {
+            return Disposition::Open;
+        }
+        self.asked_mut().end_all(
+            now_ns,
+            Ending::TimeoutStall,
+            Ending::TimeoutFirstByte,
+            on_outcome,
+        );
         Disposition::Broken
     }
 

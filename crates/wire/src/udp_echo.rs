@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 
 use crate::echo::Messages;
-use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 
 /// The size of the two numbers in bytes, which is the smallest datagram.
 pub const SIZE_LEAST: usize = 16;
@@ -182,7 +182,7 @@ impl<T: Copy> Exchange<T> for Client<T> {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&T) -> u64,
-        _output: &mut Vec<u8>,
+        _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         while self.next_timeout_ns(&deadline_ns).is_some_and(|due_ns| due_ns <= now_ns)

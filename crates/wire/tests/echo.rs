@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 
 /// Three messages of four bytes.
 fn messages() -> Messages {
@@ -98,8 +98,9 @@ fn a_message_out_of_time_says_whether_it_had_begun() {
         let (mut client, mut endings) = (Client::default(), Vec::new());
         (0..2).for_each(|tag: u32| client.ask(tag));
         client.handle_input(1, bytes, &messages(), &mut |_| {});
-        client
-            .handle_timeout(9, |_| 9, &mut Vec::new(), &mut |outcome| endings.push(outcome.ending));
+        client.handle_timeout(9, |_| 9, &mut Output::default(), &mut |outcome| {
+            endings.push(outcome.ending)
+        });
         assert_eq!(endings, [first, Ending::TimeoutFirstByte], "{bytes:?}");
     }
 }

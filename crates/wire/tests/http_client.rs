@@ -1,6 +1,6 @@
 //! One connection that asks one kind of request: how each ends, by its answer's body, its time and the connection's end.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::Rules;
@@ -145,7 +145,8 @@ fn a_request_that_is_out_of_time_says_whether_its_answer_had_begun() {
         world.receive(come);
         let World { client, outcomes, .. } = &mut world;
         let mut on_outcome = |one| outcomes.push(one);
-        let found = client.handle_timeout(now_ns, |tag| *tag, &mut Vec::new(), &mut on_outcome);
+        let found =
+            client.handle_timeout(now_ns, |tag| *tag, &mut Output::default(), &mut on_outcome);
         assert_eq!((found, &world.endings()[..]), (link, endings), "{sentence}");
     }
 }

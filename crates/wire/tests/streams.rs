@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use trueload_wire::message::{Rulebook, Rules};
 
 use proptest::prelude::*;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd, Timer};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
@@ -179,7 +179,10 @@ fn a_chunked_stream_that_is_cut_is_truncated_and_its_gaps_are_known() {
 
 #[test]
 fn a_stream_stalls_between_its_parts_and_neither_before_nor_behind_them() {
-    let due_ns = |world: &World| world.client.next_timeout_ns(|_| 1000);
+    let due_ns = |world: &World| {
+        let timer = world.client.next_timer().map(|(at_ns, _)| at_ns);
+        world.client.next_timeout_ns(|_| 1000).into_iter().chain(timer).min()
+    };
     let end = End::Content(b"[DONE]".to_vec());
     let mut world = World::asked(Kind::Events, end, Some(50), &[1, 2]);
     world.receive(10, HEAD.as_bytes());
@@ -201,18 +204,17 @@ fn a_stalled_stream_ends_with_its_connection() {
     let mut world = World::asked(Kind::Events, End::Body, Some(50), &[1, 2]);
     world.receive(20, format!("{HEAD}{}", chunk("data: a\n\n")).as_bytes());
     let World { client, outcomes, .. } = &mut world;
-    let mut time_out = |now_ns, deadline_ns| {
-        client.handle_timeout(now_ns, |_| deadline_ns, &mut Vec::new(), &mut |one| {
-            outcomes.push(one);
-        })
+    let mut stalls = |now_ns| {
+        let output = &mut Output::default();
+        client.handle_timer(now_ns, Timer::Stall, output, &mut |one| outcomes.push(one))
     };
-    assert_eq!(time_out(69, 1000), Disposition::Open);
-    assert_eq!(time_out(70, 1000), Disposition::Broken);
+    assert_eq!(stalls(69), Disposition::Open);
+    assert_eq!(stalls(70), Disposition::Broken);
     assert_eq!(world.endings(), [Ending::TimeoutStall, Ending::TimeoutFirstByte]);
     let mut world = World::asked(Kind::Events, End::Body, Some(50), &[1]);
     world.receive(20, format!("{HEAD}{}", chunk("data: a\n\n")).as_bytes());
     let World { client, outcomes, .. } = &mut world;
-    client.handle_timeout(70, |_| 60, &mut Vec::new(), &mut |one| outcomes.push(one));
+    client.handle_timeout(70, |_| 60, &mut Output::default(), &mut |one| outcomes.push(one));
     assert_eq!(world.endings(), [Ending::TimeoutTotal], "its whole time was over before");
 }
 

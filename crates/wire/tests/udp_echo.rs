@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::udp_echo::{Client, Counts, SIZE_LEAST};
 
 const SIZE: usize = 20;
@@ -63,7 +63,7 @@ impl World {
         // Only the oldest is out of time.
         let oldest = client.next_timeout_ns(|tag| *tag as u64);
         let deadline_ns = |tag: &usize| if Some(*tag as u64) == oldest { 2 } else { 3 };
-        let link = client.handle_timeout(2, deadline_ns, &mut Vec::new(), &mut on_outcome);
+        let link = client.handle_timeout(2, deadline_ns, &mut Output::default(), &mut on_outcome);
         assert_eq!(link, Disposition::Open, "the connection lives on");
     }
 

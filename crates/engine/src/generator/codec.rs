@@ -1,7 +1,7 @@
 //! The protocol of one thread, with the buffers shared by all its connections.
 
 use trueload_drive::{Net, Token};
-use trueload_wire::exchange::Exchange;
+use trueload_wire::exchange::{Exchange, Output};
 use trueload_wire::tls::Buffers;
 
 use super::carrier::Carrier;
@@ -16,7 +16,7 @@ const ANSWERS_BYTES_MOST: usize = 256 * 1024;
 pub(super) struct Codec<P> {
     pub(super) protocol: P,
     /// What the protocol sends out of turn.
-    pub(super) output: Vec<u8>,
+    pub(super) output: Output,
     /// The buffers that TLS reads and writes in.
     pub(super) buffers: Buffers,
     sealed: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct Codec<P> {
 
 impl<P: Protocol> Codec<P> {
     pub(super) fn new(protocol: P) -> Self {
-        let (output, buffers, sealed) = (Vec::new(), Buffers::default(), Vec::new());
+        let (output, buffers, sealed) = (Output::default(), Buffers::default(), Vec::new());
         Codec { protocol, output, buffers, sealed, longest: 0 }
     }
 
@@ -70,9 +70,14 @@ impl<P: Protocol> Codec<P> {
         slot: &mut Slot<P::Client>,
         token: Token,
     ) {
-        if !self.output.is_empty() {
-            let tls = slot.tls.as_deref_mut();
-            Carrier { net, token, tls, sealed: &mut self.sealed }.send(&self.output);
+        let Output { bytes, datagrams, segment_bytes } = &self.output;
+        let tls = slot.tls.as_deref_mut();
+        let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
+        if !bytes.is_empty() {
+            carrier.send(bytes);
+        }
+        if !datagrams.is_empty() {
+            carrier.send_datagrams(datagrams, *segment_bytes);
         }
     }
 

@@ -108,6 +108,13 @@ impl ConnectionState {
         matches!(self, ConnectionState::Opening { .. })
     }
 
+    /// Whether the protocol has a socket.
+    #[inline]
+    pub(super) fn carries_protocol(self) -> bool {
+        use ConnectionState::{Closing, Open, Opening};
+        matches!(self, Opening { .. } | Open { .. } | Closing { .. })
+    }
+
     /// Whether this socket is the one that carries the protocol.
     pub(super) fn is_open_on(self, socket: Token) -> bool {
         use ConnectionState::{Closing, Open, Opening};

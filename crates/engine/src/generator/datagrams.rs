@@ -3,9 +3,7 @@
 use trueload_drive::{Datagrams, Net, Token};
 
 use super::Generator;
-use super::connection::ConnectionState;
-use super::protocol::Protocol;
-use super::slot::Slot;
+use super::protocol::{Protocol, Received};
 
 /// The datagrams that the driver has missed so far: ours that it dropped, and those that found no
 /// room in its queues.
@@ -29,7 +27,7 @@ impl Missed {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// Handles received datagrams: each may end a request, and then the slot sends what it may.
+    /// Handles received datagrams, in every state that has a socket.
     pub(super) fn receive_datagrams(
         &mut self,
         net: &mut impl Net,
@@ -38,30 +36,14 @@ impl<P: Protocol> Generator<P> {
         datagrams: Datagrams<'_>,
     ) {
         self.accounting.wakings.note_input();
-        let now_ns = net.now_ns();
-        let Slot { client, state, .. } = &mut self.slots[key];
-        if state.connection != (ConnectionState::Open { token }) {
+        if !self.slots[key].state.connection.is_open_on(token) {
             return;
         }
-        let (accounting, mut found) = (&mut self.accounting, trueload_meter::Datagrams::default());
-        // All of them arrived together.
-        let arrived_ns = net.arrived_ns();
-        let mut on_outcome = |outcome| {
-            accounting.note_arrival(now_ns, arrived_ns, Some(&outcome));
-            accounting.settle(state, now_ns, outcome);
-        };
-        self.codec.protocol.handle_datagrams(
-            client,
-            now_ns,
-            datagrams,
-            &mut found,
-            &mut on_outcome,
-        );
+        self.handle_plain(net, key, token, Received::Datagrams(datagrams), false);
+        let found = self.codec.protocol.take_datagrams();
         if let Some(phase) = self.accounting.current_mut() {
-            phase.meter.bytes_in += datagrams.bytes.len() as u64;
             phase.meter.datagrams.merge(&found);
         }
-        self.fill(net, key);
     }
 
     /// Adds to the phase the datagrams that did not get out of, or into, this machine since the

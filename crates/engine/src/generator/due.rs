@@ -3,7 +3,7 @@
 
 use trueload_drive::{ConnectError, Net, Token};
 use trueload_meter::Class;
-use trueload_wire::exchange::{self, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{self, Ending, Exchange, Outcome, Timer};
 
 use super::Generator;
 use super::connection::ConnectionState;
@@ -12,6 +12,15 @@ use super::slot::{Slot, Tag};
 
 impl<P: Protocol> Generator<P> {
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {
+        let Slot { client, state, .. } = &self.slots[key];
+        if let Some((at_ns, timer)) = client.next_timer()
+            && at_ns <= net.now_ns()
+            && !self.is_late(key, net.now_ns())
+            && state.connection.carries_protocol()
+            && let Some(token) = state.connection.token()
+        {
+            return self.timer_went_off(net, key, token, timer);
+        }
         match self.slots[key].state.connection {
             ConnectionState::Down | ConnectionState::Busy => self.attempt(net, key),
             ConnectionState::Connecting { token } => {
@@ -66,10 +75,44 @@ impl<P: Protocol> Generator<P> {
         self.codec.output.clear();
         let disposition =
             client.handle_timeout(now_ns, deadline_ns, &mut self.codec.output, &mut on_outcome);
+        self.go_on_after(net, key, token, disposition);
+    }
+
+    /// Whether a request of an open connection has passed its deadline.
+    fn is_late(&self, key: u32, now_ns: u64) -> bool {
+        let deadline_ns = |tag: &Tag| tag.deadline_ns(self.config.timeout_ns);
+        let late = self.slots[key].client.next_timeout_ns(deadline_ns);
+        late.is_some_and(|deadline_ns| deadline_ns <= now_ns)
+    }
+
+    /// Handles a timer of the machine that has gone off.
+    fn timer_went_off(&mut self, net: &mut impl Net, key: u32, token: Token, timer: Timer) {
+        let now_ns = net.now_ns();
+        self.codec.protocol.gave_up(key);
+        let Slot { client, state, .. } = &mut self.slots[key];
+        let accounting = &mut self.accounting;
+        let mut on_outcome = |outcome| accounting.settle(state, now_ns, outcome);
+        let output = &mut self.codec.output;
+        output.clear();
+        let disposition = client.handle_timer(now_ns, timer, output, &mut on_outcome);
+        self.go_on_after(net, key, token, disposition);
+    }
+
+    /// Sends what a timer had the machine say, and goes on as it says.
+    fn go_on_after(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        disposition: exchange::Disposition,
+    ) {
         match disposition {
             exchange::Disposition::Open | exchange::Disposition::Draining => {
                 self.codec.send_output(net, &mut self.slots[key], token);
                 self.go_on(net, key, token, disposition, true, false);
+            }
+            exchange::Disposition::Opening | exchange::Disposition::Closing => {
+                self.codec.send_output(net, &mut self.slots[key], token);
             }
             _ => self.broken(net, key, token),
         }

@@ -67,7 +67,7 @@ use parting::Parting;
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
-pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
+pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Received, Unusable};
 use ready::Ready;
 pub use served::Served;
 use sessions::Sessions;
@@ -241,14 +241,14 @@ impl<P: Protocol> Generator<P> {
         self.lost(net, key, false, pause_ns);
     }
 
-    /// Handles bytes of the protocol, unsealed.
+    /// Handles input of the protocol, unsealed.
     #[inline]
     fn handle_plain(
         &mut self,
         net: &mut impl Net,
         key: u32,
         token: Token,
-        bytes: &[u8],
+        received: Received<'_>,
         ending: bool,
     ) {
         let now_ns = net.now_ns();
@@ -259,15 +259,20 @@ impl<P: Protocol> Generator<P> {
         }
         let Slot { client, state, .. } = slot;
         if let Some(phase) = accounting.current_mut() {
-            phase.meter.bytes_in += bytes.len() as u64;
+            phase.meter.bytes_in += received.len() as u64;
         }
         let arrived_ns = net.arrived_ns();
-        let input = Input { now_ns, arrived_ns, key, drawn: accounting.drawn, bytes };
+        let input = Input { now_ns, arrived_ns, key, drawn: accounting.drawn, received };
         self.codec.output.clear();
         let asked = client.outstanding() > 0;
+        // Each datagram is an arrival of its own; bytes of a stream are one together.
+        let apart = matches!(received, Received::Datagrams(_));
         let mut row = Row::default();
         let mut on_outcome = |outcome| {
-            if let Some(before) = row.add(outcome) {
+            if apart {
+                accounting.note_arrival(now_ns, arrived_ns, Some(&outcome));
+                accounting.settle(state, now_ns, outcome);
+            } else if let Some(before) = row.add(outcome) {
                 accounting.settle(state, now_ns, before);
             }
         };
@@ -278,7 +283,9 @@ impl<P: Protocol> Generator<P> {
             &mut on_outcome,
         );
         let last = row.end();
-        accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
+        if !apart {
+            accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
+        }
         if let Some(last) = last {
             accounting.settle(state, now_ns, last);
         }
@@ -411,7 +418,7 @@ impl<P: Protocol> Program for Generator<P> {
         self.accounting.wakings.note_input();
         match self.slots[key].tls {
             None if self.config.tls.is_some() => self.handle_tunnel(net, key, token, bytes, ending),
-            None => self.handle_plain(net, key, token, bytes, ending),
+            None => self.handle_plain(net, key, token, Received::Bytes(bytes), ending),
             Some(_) => self.handle_sealed(net, key, token, bytes, ending),
         }
     }

@@ -36,7 +36,7 @@ impl<P: Protocol> Generator<P> {
     ) {
         if let ConnectionState::Open { token } = self.slots[key].state.connection {
             self.codec.output.clear();
-            write(&mut self.codec.protocol, &mut self.codec.output);
+            write(&mut self.codec.protocol, &mut self.codec.output.bytes);
             self.codec.send_output(net, &mut self.slots[key], token);
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::http2::client::Account;
 use trueload_wire::session::Turn;
 
@@ -19,7 +19,36 @@ use super::sessions::StepPace;
 use super::slot::Tag;
 use super::talk::Requests;
 
-/// Bytes that have come on a connection.
+/// What has come on a connection.
+#[derive(Clone, Copy, Debug)]
+pub enum Received<'a> {
+    /// Bytes of a stream, in order.
+    Bytes(&'a [u8]),
+    /// Datagrams that arrived together, with their mark for congestion (ECN).
+    Datagrams(Datagrams<'a>),
+}
+
+impl<'a> Received<'a> {
+    /// The bytes of a stream; none if it is not one.
+    #[inline]
+    pub(super) fn bytes(self) -> &'a [u8] {
+        match self {
+            Received::Bytes(bytes) => bytes,
+            Received::Datagrams(_) => &[],
+        }
+    }
+
+    /// The number of bytes.
+    #[inline]
+    pub(super) fn len(self) -> usize {
+        match self {
+            Received::Bytes(bytes) => bytes.len(),
+            Received::Datagrams(datagrams) => datagrams.bytes.len(),
+        }
+    }
+}
+
+/// Input of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The time at which they are read.
@@ -30,8 +59,8 @@ pub struct Input<'a> {
     pub key: u32,
     /// The number of requests that this thread knows to be drawn, if they are numbered.
     pub drawn: u64,
-    /// The bytes.
-    pub bytes: &'a [u8],
+    /// What has come.
+    pub received: Received<'a>,
 }
 
 /// The end of the peer's side of a connection.
@@ -102,7 +131,7 @@ pub trait Protocol: Debug {
 
     /// Called for a new connection. Writes what is to be sent before the first request; true if the
     /// peer has to agree before the connection is usable ([`Disposition::Opening`]).
-    fn open(&mut self, _client: &mut Self::Client, _key: u32, _output: &mut Vec<u8>) -> bool {
+    fn open(&mut self, _client: &mut Self::Client, _key: u32, _output: &mut Output) -> bool {
         false
     }
 
@@ -165,27 +194,20 @@ pub trait Protocol: Debug {
     /// Called when a phase is over: adds to its report what only the protocol has counted.
     fn complete(&mut self, _report: &mut DoneReport) {}
 
-    /// Handles received bytes. Every request that they end is given to `on_outcome`, in order. What
-    /// is to be answered at once is added to `output`.
+    /// Handles input, in every state that has a socket. Every request that it ends is given to
+    /// `on_outcome`. What is to be answered at once is added to `output`.
     fn handle_input(
         &mut self,
         client: &mut Self::Client,
         input: Input<'_>,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition;
 
-    /// Handles received datagrams, over [`Transport::Datagram`]. Every request that they end is
-    /// given to the last argument. Datagrams that settle nothing, or not in their turn, are counted
-    /// in `found`.
-    fn handle_datagrams(
-        &mut self,
-        _client: &mut Self::Client,
-        _now_ns: u64,
-        _datagrams: Datagrams<'_>,
-        _found: &mut trueload_meter::Datagrams,
-        _on_outcome: &mut impl FnMut(Outcome<Tag>),
-    ) {
+    /// Takes what was counted of datagrams that settled nothing, or not in their turn, since the
+    /// last call.
+    fn take_datagrams(&mut self) -> trueload_meter::Datagrams {
+        trueload_meter::Datagrams::default()
     }
 
     /// Handles the end of the peer's side; every outstanding request ends with it.

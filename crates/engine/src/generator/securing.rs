@@ -7,7 +7,7 @@ use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
 
 use super::Generator;
 use super::connection::{ConnectionState, Event};
-use super::protocol::{OpenError, Protocol};
+use super::protocol::{OpenError, Protocol, Received};
 use super::slot::{Sealed, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
@@ -91,7 +91,7 @@ impl<P: Protocol> Generator<P> {
     ) {
         if !buffers.plain.is_empty() {
             self.slots[key].state.proven = true;
-            self.handle_plain(net, key, token, &buffers.plain, over);
+            self.handle_plain(net, key, token, Received::Bytes(&buffers.plain), over);
         } else if !over {
             // The handshake may just be done. Or an answer came before, when more was known to
             // follow, and this input has no plain bytes: a ticket, a new key, a part of a record.

@@ -274,14 +274,21 @@ impl<C: Exchange<Tag>> Slot<C> {
         Slot { client, state, tls: None }
     }
 
+    /// The time at which the next timer of the machine goes off.
+    #[inline]
+    fn timer_ns(&self) -> u64 {
+        self.client.next_timer().map_or(NEVER, |(at_ns, _)| at_ns)
+    }
+
     /// The time at which something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
         match self.state.connection {
             ConnectionState::Open { .. } => {
                 let deadline_ns = |tag: &Tag| tag.deadline_ns(timeout_ns);
                 let deadline_ns = self.client.next_timeout_ns(deadline_ns).unwrap_or(NEVER);
-                deadline_ns.min(self.state.until_ns)
+                deadline_ns.min(self.timer_ns()).min(self.state.until_ns)
             }
+            state if state.carries_protocol() => self.timer_ns().min(self.state.until_ns),
             _ => self.state.until_ns,
         }
     }

@@ -1,6 +1,6 @@
 //! A connection that a test plays: it asks, and is the peer.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
@@ -112,8 +112,10 @@ impl Play {
     pub(crate) fn time_out(&mut self, below: usize) -> Disposition {
         let Play { client, outcomes, sent, .. } = self;
         let deadline_ns = |tag: &usize| if *tag < below { 9 } else { 10 };
-        let link =
-            client.handle_timeout(9, deadline_ns, sent, &mut |outcome| outcomes.push(outcome));
+        let mut output = Output::default();
+        let mut on_outcome = |outcome| outcomes.push(outcome);
+        let link = client.handle_timeout(9, deadline_ns, &mut output, &mut on_outcome);
+        sent.append(&mut output.bytes);
         self.take_over();
         link
     }

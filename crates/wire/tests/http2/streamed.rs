@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use trueload_wire::message::{Rulebook, Rules};
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Timer};
 use trueload_wire::http2::frame;
 use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
 
@@ -64,13 +64,22 @@ impl World {
 
     fn time_out(&mut self, now_ns: u64) -> Disposition {
         let World { play, endings, .. } = self;
-        play.client.handle_timeout(now_ns, |_| 1000, &mut play.sent, &mut |outcome| {
-            endings.push((outcome.tag, outcome.ending));
-        })
+        let mut output = Output::default();
+        let mut on_outcome = |one: Outcome<_>| endings.push((one.tag, one.ending));
+        let client = &mut play.client;
+        let link = if client.next_timeout_ns(|_| 1000).is_some_and(|due_ns| due_ns <= now_ns) {
+            client.handle_timeout(now_ns, |_| 1000, &mut output, &mut on_outcome)
+        } else {
+            client.handle_timer(now_ns, Timer::Stall, &mut output, &mut on_outcome)
+        };
+        play.sent.append(&mut output.bytes);
+        link
     }
 
     fn due_ns(&self) -> Option<u64> {
-        self.play.client.next_timeout_ns(|_| 1000)
+        let client = &self.play.client;
+        let timer = client.next_timer().map(|(at_ns, _)| at_ns);
+        client.next_timeout_ns(|_| 1000).into_iter().chain(timer).min()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_wire::chance::Chance;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::message;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
@@ -140,7 +140,7 @@ fn half_a_control_frame_is_not_half_an_answer() {
         world.ask(1);
         assert_eq!(world.receive(begun), Disposition::Open);
         let World { client, outcomes, .. } = &mut world;
-        client.handle_timeout(9, |_| 9, &mut Vec::new(), &mut |one| outcomes.push(one));
+        client.handle_timeout(9, |_| 9, &mut Output::default(), &mut |one| outcomes.push(one));
         assert_eq!(world.outcomes.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
     }
 }

@@ -7,7 +7,9 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd, RequestTimeout};
+use trueload_wire::exchange::{
+    Disposition, Ending, Exchange, Outcome, Output, PeerEnd, RequestTimeout, Timer,
+};
 use trueload_wire::http2::client::{Account, Windows};
 use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::{http1, http2};
@@ -16,7 +18,7 @@ use super::machine::Machine;
 use super::over_http1::Http1;
 use super::over_http2::Http2;
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{OpenError, Unusable};
+use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// The name of HTTP/2 in ALPN.
 const H2: &[u8] = b"h2";
@@ -180,10 +182,25 @@ impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&T) -> u64,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         of_either!(&mut self.version, client => client.handle_timeout(now_ns, deadline_ns, output, on_outcome))
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<(u64, Timer)> {
+        of_either!(&self.version, client => client.next_timer())
+    }
+
+    fn handle_timer(
+        &mut self,
+        now_ns: u64,
+        timer: Timer,
+        output: &mut Output,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        of_either!(&mut self.version, client => client.handle_timer(now_ns, timer, output, on_outcome))
     }
 
     fn lasts_until_end(&self) -> bool {
@@ -232,7 +249,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         }
     }
 
-    fn open(&mut self, shared: &Versions, output: &mut Vec<u8>) -> bool {
+    fn open(&mut self, shared: &Versions, output: &mut Output) -> bool {
         match &mut self.version {
             Version::Http1(client) => Machine::open(client, &shared.http1, output),
             Version::Http2(client) => Machine::open(&mut **client, &shared.http2, output),
@@ -264,20 +281,20 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     fn handle_input(
         &mut self,
         now_ns: u64,
-        bytes: &[u8],
+        received: Received<'_>,
         book: &impl Rulebook<T>,
         shared: &mut Versions,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         match &mut self.version {
             Version::Http1(client) => {
                 let own = &mut shared.http1;
-                Machine::handle_input(client, now_ns, bytes, book, own, output, on_outcome)
+                Machine::handle_input(client, now_ns, received, book, own, output, on_outcome)
             }
             Version::Http2(client) => {
                 let (client, own) = (&mut **client, &mut shared.http2);
-                Machine::handle_input(client, now_ns, bytes, book, own, output, on_outcome)
+                Machine::handle_input(client, now_ns, received, book, own, output, on_outcome)
             }
         }
     }
@@ -384,12 +401,12 @@ mod tests {
             (Some(&b"http/1.1"[..]), false),
             (Some(b"h2c"), false),
         ] {
-            let mut output = Vec::new();
+            let mut output = Output::default();
             client.choose(alpn, &shared);
             client.reopen();
             assert_eq!(client.open(&shared, &mut output), over_http2, "{alpn:?}");
-            assert_eq!(output.starts_with(PREFACE), over_http2, "{alpn:?}");
-            assert_eq!(output.is_empty(), !over_http2, "{alpn:?}");
+            assert_eq!(output.bytes.starts_with(PREFACE), over_http2, "{alpn:?}");
+            assert_eq!(output.bytes.is_empty(), !over_http2, "{alpn:?}");
             assert_eq!(client.capacity(100), if over_http2 { 5 } else { 2 }, "{alpn:?}");
             assert_eq!(client.capacity(1), 1);
             assert_eq!(client.peer_closes(), !over_http2, "{alpn:?}");
@@ -415,7 +432,7 @@ mod tests {
             for alpn in [None, H2_CHOSEN, Some(&b"http/1.1"[..])] {
                 client.choose(alpn, &shared);
                 client.reopen();
-                assert_eq!(client.open(&shared, &mut Vec::new()), over_http2, "{alpn:?}");
+                assert_eq!(client.open(&shared, &mut Output::default()), over_http2, "{alpn:?}");
                 assert_eq!(client.capacity(100), 100, "{alpn:?}");
             }
             assert_eq!(client.take_account(0, &shared).is_some(), over_http2, "it counts streams");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Ending, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Outcome, Output};
 use trueload_wire::http2::client::Account;
 use trueload_wire::session::Turn;
 use trueload_wire::{http1, http2};
@@ -98,7 +98,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         client.machine.choose(alpn, &self.shared);
     }
 
-    fn open(&mut self, client: &mut Self::Client, _key: u32, output: &mut Vec<u8>) -> bool {
+    fn open(&mut self, client: &mut Self::Client, _key: u32, output: &mut Output) -> bool {
         client.machine.open(&self.shared, output)
     }
 
@@ -141,17 +141,17 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         &mut self,
         client: &mut Self::Client,
         input: Input<'_>,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        let Input { now_ns, arrived_ns, drawn, bytes, .. } = input;
+        let Input { now_ns, arrived_ns, drawn, received, .. } = input;
         self.drawn = drawn;
         let at = Moment { now_ns, arrived_ns: arrived_ns.unwrap_or(now_ns), drawn };
         let Talking { machine, state } = client;
         let book = self.dialogue.book(state, at);
         let shared = &mut self.shared;
         let disposition =
-            machine.handle_input(now_ns, bytes, &book, shared, output, &mut |outcome| {
+            machine.handle_input(now_ns, received, &book, shared, output, &mut |outcome| {
                 if let Some(outcome) = D::told(&book, outcome) {
                     on_outcome(outcome);
                 }

@@ -6,12 +6,12 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::http2::client::Account;
 use trueload_wire::message::{Requests as Texts, Rulebook};
 
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{OpenError, Unusable};
+use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// A version of HTTP on one connection. `T` is what is known about a request.
 pub trait Machine<T>: Exchange<T> + Debug {
@@ -28,7 +28,7 @@ pub trait Machine<T>: Exchange<T> + Debug {
     fn choose(&mut self, _alpn: Option<&[u8]>, _shared: &Self::Shared) {}
 
     /// See `Protocol::open`.
-    fn open(&mut self, _shared: &Self::Shared, _output: &mut Vec<u8>) -> bool {
+    fn open(&mut self, _shared: &Self::Shared, _output: &mut Output) -> bool {
         false
     }
 
@@ -44,14 +44,14 @@ pub trait Machine<T>: Exchange<T> + Debug {
     /// See `Protocol::violation`.
     fn violation(&self, shared: &Self::Shared) -> Class;
 
-    /// Handles received bytes. Every request that they end is given to `on_outcome`.
+    /// Handles what has come. Every request that it ends is given to `on_outcome`.
     fn handle_input(
         &mut self,
         now_ns: u64,
-        bytes: &[u8],
+        received: Received<'_>,
         book: &impl Rulebook<T>,
         shared: &mut Self::Shared,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition;
 

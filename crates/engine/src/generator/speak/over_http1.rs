@@ -4,14 +4,14 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerEnd};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::{Part, Requests as Texts, Rulebook};
 
 use super::machine::Machine;
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{OpenError, Unusable};
+use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// Bytes shared by all requests are not copied for sending from this length on. All threads share
 /// them, too: beside the kernel's copy of so many bytes, their reference count costs nothing.
@@ -57,13 +57,13 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
     fn handle_input(
         &mut self,
         now_ns: u64,
-        bytes: &[u8],
+        received: Received<'_>,
         book: &impl Rulebook<T>,
         shared: &mut Http1,
-        _output: &mut Vec<u8>,
+        _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        Client::handle_input(self, now_ns, bytes, book, &mut shared.heads, on_outcome)
+        Client::handle_input(self, now_ns, received.bytes(), book, &mut shared.heads, on_outcome)
     }
 
     fn handle_end(

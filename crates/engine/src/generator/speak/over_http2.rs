@@ -7,14 +7,14 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::http2::client::{Account, Client, Terms};
 use trueload_wire::message::{Requests as Texts, Rulebook};
 
 use super::machine::Machine;
 use crate::generator::carrier::Carrier;
 use crate::generator::ended::class_of_ending;
-use crate::generator::protocol::{OpenError, Unusable};
+use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// Frames are collected into one write until they have this many bytes.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
@@ -56,8 +56,8 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
         Client::default()
     }
 
-    fn open(&mut self, shared: &Http2, output: &mut Vec<u8>) -> bool {
-        Client::open(self, shared.terms, output);
+    fn open(&mut self, shared: &Http2, output: &mut Output) -> bool {
+        Client::open(self, shared.terms, &mut output.bytes);
         true
     }
 
@@ -88,13 +88,20 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
     fn handle_input(
         &mut self,
         now_ns: u64,
-        bytes: &[u8],
+        received: Received<'_>,
         book: &impl Rulebook<T>,
         shared: &mut Http2,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        let disposition = Client::handle_input(self, now_ns, bytes, book, output, on_outcome);
+        let disposition = Client::handle_input(
+            self,
+            now_ns,
+            received.bytes(),
+            book,
+            &mut output.bytes,
+            on_outcome,
+        );
         if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
             shared.keep_reason(self);
         }

@@ -2,7 +2,7 @@
 
 use trueload_drive::Net;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome};
+use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output};
 
 use crate::generator::carrier::Carrier;
 use crate::generator::protocol::{ConnectionEnd, Input, Protocol};
@@ -39,10 +39,10 @@ impl Protocol for TcpEcho {
         &mut self,
         client: &mut Client<Tag>,
         input: Input<'_>,
-        _output: &mut Vec<u8>,
+        _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        client.handle_input(input.now_ns, input.bytes, &self.messages, on_outcome)
+        client.handle_input(input.now_ns, input.received.bytes(), &self.messages, on_outcome)
     }
 
     fn handle_end(

@@ -1,13 +1,13 @@
 //! UDP echo as a generator's protocol: each datagram must come back, in any order.
 
-use trueload_drive::{Datagrams, Net, Transport};
+use trueload_drive::{Net, Transport};
 use trueload_wire::chance::Chance;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Disposition, Outcome};
+use trueload_wire::exchange::{Disposition, Outcome, Output};
 use trueload_wire::udp_echo::{Client, Counts};
 
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{ConnectionEnd, Input, Protocol};
+use crate::generator::protocol::{ConnectionEnd, Input, Protocol, Received};
 use crate::generator::slot::Tag;
 
 /// The UDP echo protocol for the sockets of one thread.
@@ -18,13 +18,16 @@ pub struct UdpEcho {
     chance: Chance,
     /// The buffer for datagrams that leave together.
     out: Vec<u8>,
+    /// Datagrams that settled nothing, or not in their turn.
+    counts: Counts,
 }
 
 impl UdpEcho {
     /// Sends these messages in turn, behind the numbers of each datagram.
     #[must_use]
     pub fn new(messages: Messages, seed: u64) -> Self {
-        UdpEcho { messages, chance: Chance::new(seed), out: Vec::new() }
+        let (out, counts) = (Vec::new(), Counts::default());
+        UdpEcho { messages, chance: Chance::new(seed), out, counts }
     }
 }
 
@@ -43,41 +46,32 @@ impl Protocol for UdpEcho {
         false
     }
 
-    fn open(&mut self, client: &mut Client<Tag>, _key: u32, _output: &mut Vec<u8>) -> bool {
+    fn open(&mut self, client: &mut Client<Tag>, _key: u32, _output: &mut Output) -> bool {
         client.open(self.chance.draw());
         false
     }
 
     fn handle_input(
         &mut self,
-        _client: &mut Client<Tag>,
-        _input: Input<'_>,
-        _output: &mut Vec<u8>,
-        _on_outcome: &mut impl FnMut(Outcome<Tag>),
+        client: &mut Client<Tag>,
+        input: Input<'_>,
+        _output: &mut Output,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        Disposition::Unsolicited
+        let Received::Datagrams(datagrams) = input.received else {
+            return Disposition::Unsolicited;
+        };
+        let (messages, counts) = (&self.messages, &mut self.counts);
+        for datagram in datagrams.iter() {
+            client.handle_datagram(input.now_ns, datagram, messages, counts, on_outcome);
+        }
+        Disposition::Open
     }
 
-    fn handle_datagrams(
-        &mut self,
-        client: &mut Client<Tag>,
-        now_ns: u64,
-        datagrams: Datagrams<'_>,
-        found: &mut trueload_meter::Datagrams,
-        on_outcome: &mut impl FnMut(Outcome<Tag>),
-    ) {
-        let mut counts = Counts::default();
-        for datagram in datagrams.iter() {
-            client.handle_datagram(now_ns, datagram, &self.messages, &mut counts, on_outcome);
-        }
-        let Counts { late, duplicated, reordered, unsolicited } = counts;
-        found.merge(&trueload_meter::Datagrams {
-            late,
-            duplicated,
-            reordered,
-            unsolicited,
-            ..Default::default()
-        });
+    fn take_datagrams(&mut self) -> trueload_meter::Datagrams {
+        let Counts { late, duplicated, reordered, unsolicited } = std::mem::take(&mut self.counts);
+        let others = trueload_meter::Datagrams::default();
+        trueload_meter::Datagrams { late, duplicated, reordered, unsolicited, ..others }
     }
 
     fn handle_end(

@@ -6,7 +6,7 @@
 
 use trueload_drive::Net;
 use trueload_wire::chance::Chance;
-use trueload_wire::exchange::{Disposition, Outcome};
+use trueload_wire::exchange::{Disposition, Outcome, Output};
 use trueload_wire::websocket::Limits;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
@@ -49,8 +49,8 @@ impl Protocol for WsEcho {
         false
     }
 
-    fn open(&mut self, client: &mut Client<Tag>, key: u32, output: &mut Vec<u8>) -> bool {
-        client.open(&mut self.shared, key, output);
+    fn open(&mut self, client: &mut Client<Tag>, key: u32, output: &mut Output) -> bool {
+        client.open(&mut self.shared, key, &mut output.bytes);
         true
     }
 
@@ -64,10 +64,11 @@ impl Protocol for WsEcho {
         &mut self,
         client: &mut Client<Tag>,
         input: Input<'_>,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        client.handle_input(input.now_ns, input.bytes, &mut self.shared, output, on_outcome)
+        let (bytes, output) = (input.received.bytes(), &mut output.bytes);
+        client.handle_input(input.now_ns, bytes, &mut self.shared, output, on_outcome)
     }
 
     fn handle_end(

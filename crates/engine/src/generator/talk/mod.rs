@@ -19,7 +19,9 @@ use std::borrow::{Borrow, BorrowMut};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, RequestTimeout};
+use trueload_wire::exchange::{
+    Disposition, Ending, Exchange, Outcome, Output, RequestTimeout, Timer,
+};
 use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::session::Turn;
 
@@ -177,12 +179,31 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&Tag) -> u64,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         let Talking { machine, state } = self;
         let deadline_ns = |tag: &D::Tag| deadline_ns(tag.borrow());
         machine.handle_timeout(now_ns, deadline_ns, output, &mut |outcome| {
+            let tag = D::end(state, outcome.tag);
+            on_outcome(of_whole(outcome, tag, outcome.ending));
+        })
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<(u64, Timer)> {
+        self.machine.next_timer()
+    }
+
+    fn handle_timer(
+        &mut self,
+        now_ns: u64,
+        timer: Timer,
+        output: &mut Output,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        let Talking { machine, state } = self;
+        machine.handle_timer(now_ns, timer, output, &mut |outcome| {
             let tag = D::end(state, outcome.tag);
             on_outcome(of_whole(outcome, tag, outcome.ending));
         })

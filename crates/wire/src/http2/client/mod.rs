@@ -23,7 +23,7 @@ mod output;
 mod reset;
 mod streams;
 
-use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd, Timer};
 use crate::message::Rulebook;
 pub use crate::message::{Head, Requests};
 
@@ -285,8 +285,7 @@ impl<T: Copy> Exchange<T> for Client<T> {
     /// Requests get their streams in the order asked, so the oldest request times out first.
     #[inline]
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64> {
-        let due_ns = self.streams.oldest_tag().map(deadline_ns)?;
-        Some(due_ns.min(self.stalls_at_ns))
+        self.streams.oldest_tag().map(deadline_ns)
     }
 
     /// Ends each request that times out, without effect on the others, and resets its stream. A
@@ -296,12 +295,10 @@ impl<T: Copy> Exchange<T> for Client<T> {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&T) -> u64,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        if self.stalls_at_ns <= now_ns {
-            self.end_stalled(now_ns, output, on_outcome);
-        }
+        let output = &mut output.bytes;
         if self.streams.oldest_tag().is_none_or(|tag| deadline_ns(tag) > now_ns) {
             self.resets.ask(output);
             self.note(now_ns);
@@ -326,6 +323,25 @@ impl<T: Copy> Exchange<T> for Client<T> {
         }
         self.silent_from.get_or_insert(self.streams.next());
         self.resets.ask(output);
+        self.note(now_ns);
+        self.disposition()
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Option<(u64, Timer)> {
+        (self.stalls_at_ns != NEVER_NS).then_some((self.stalls_at_ns, Timer::Stall))
+    }
+
+    fn handle_timer(
+        &mut self,
+        now_ns: u64,
+        timer: Timer,
+        output: &mut Output,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        let Timer::Stall = timer;
+        self.end_stalled(now_ns, &mut output.bytes, on_outcome);
+        self.resets.ask(&mut output.bytes);
         self.note(now_ns);
         self.disposition()
     }

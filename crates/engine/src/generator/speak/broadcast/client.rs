@@ -1,7 +1,7 @@
 //! One client of a broadcast, as a protocol machine: its stage, and its own messages that have no
 //! receipt yet.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output};
 use trueload_wire::shootout::Joining;
 use trueload_wire::websocket::client::Awaited;
 use trueload_wire::websocket::{Receiver, Role};
@@ -109,7 +109,7 @@ impl Exchange<Tag> for Client {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&Tag) -> u64,
-        _output: &mut Vec<u8>,
+        _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         if self.next_timeout_ns(deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {

@@ -19,7 +19,7 @@ mod under_way;
 use trueload_drive::Net;
 use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
 use trueload_wire::message;
 use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
@@ -28,7 +28,7 @@ use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 use super::websocket::{class_of_fault, refused};
 use crate::generator::DoneReport;
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol};
+use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Received};
 use crate::generator::slot::Tag;
 use client::{Client, Stage};
 pub use program::Broadcasting;
@@ -117,7 +117,7 @@ impl Broadcast {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        match awaited.feed(&self.opening, input.bytes, &message::Limits::default()) {
+        match awaited.feed(&self.opening, input.received.bytes(), &message::Limits::default()) {
             Ok(None) => {
                 client.stage = Stage::Upgrading(awaited);
                 Disposition::Opening
@@ -129,7 +129,8 @@ impl Broadcast {
                 let joining = Joining::start(dialect, echo, padding, &mut self.message);
                 client.stage = Stage::Joining(joining);
                 write_frame(dialect, &self.message, &mut self.chance, output);
-                let rest = Input { bytes: &input.bytes[taken..], ..input };
+                let received = Received::Bytes(&input.received.bytes()[taken..]);
+                let rest = Input { received, ..input };
                 self.listen(client, rest, output, on_outcome)
             }
             Err(error) => self.refuse(error.into()),
@@ -145,7 +146,8 @@ impl Broadcast {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        let Input { now_ns, key: slot, bytes, .. } = input;
+        let Input { now_ns, key: slot, received, .. } = input;
+        let bytes = received.bytes();
         let mut receiver = std::mem::replace(
             &mut client.receiver,
             websocket::Receiver::new(websocket::Role::Client),
@@ -325,10 +327,10 @@ impl Protocol for Broadcast {
         false
     }
 
-    fn open(&mut self, client: &mut Client, key: u32, output: &mut Vec<u8>) -> bool {
+    fn open(&mut self, client: &mut Client, key: u32, output: &mut Output) -> bool {
         client.slot = key;
         client.number = self.under_way.number(key);
-        let awaited = self.opening.write(self.chance.handshake(), output);
+        let awaited = self.opening.write(self.chance.handshake(), &mut output.bytes);
         client.stage = Stage::Upgrading(Box::new(awaited));
         true
     }
@@ -370,14 +372,14 @@ impl Protocol for Broadcast {
         &mut self,
         client: &mut Client,
         input: Input<'_>,
-        output: &mut Vec<u8>,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         match &mut client.stage {
-            Stage::Joining(_) => self.listen(client, input, output, on_outcome),
+            Stage::Joining(_) => self.listen(client, input, &mut output.bytes, on_outcome),
             Stage::Upgrading(_) => match std::mem::replace(&mut client.stage, Stage::Fresh) {
                 Stage::Upgrading(awaited) => {
-                    self.upgrade(client, awaited, input, output, on_outcome)
+                    self.upgrade(client, awaited, input, &mut output.bytes, on_outcome)
                 }
                 _ => Disposition::Broken,
             },
