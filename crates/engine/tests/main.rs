@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub)]
 
+mod combined;
 mod common;
 mod connect_open;
 mod multiplexed;
