@@ -58,6 +58,43 @@ fn several_redirects_in_one_input_go_on_in_their_order() {
 }
 
 #[test]
+fn a_hop_whose_connection_closes_waits_for_the_next_one() {
+    // The answer that announces the close is the redirect itself, or one that came before the hop
+    // was answered.
+    for (speaks, redirect_closes) in
+        PINNED.into_iter().flat_map(|each| [(each, true), (each, false)])
+    {
+        let asked = if redirect_closes { vec![A, A, B] } else { vec![A, B] };
+        let mut play = Play::begin(hops(speaks, None), speaks, Asks::at_once(3, 3));
+        play.asked();
+        play.at(10);
+        if redirect_closes {
+            play.answer(&[(0, &to("/b").closing())]);
+        } else {
+            play.answer(&[(0, &to("/b"))]);
+            assert_eq!(play.asked(), [B]);
+            play.answer(&[(1, &ok().closing())]);
+        }
+        assert_eq!(play.asked(), Vec::<String>::new(), "{speaks:?}");
+        play.end_connection();
+        play.at(40);
+        play.connected(speaks == Speaks::Http2);
+        let mut found = play.asked();
+        if !redirect_closes {
+            // Requests of one schedule that went stale together are alike.
+            found.sort_unstable();
+        }
+        assert_eq!(found, asked, "{speaks:?}");
+        play.at(70);
+        (0..asked.len() as u32).for_each(|nth| play.answer(&[(nth, &ok())]));
+        let (done, latencies) = play.end();
+        assert_eq!((done.meter.ok, done.meter.stale), (3, 2), "{speaks:?}");
+        assert_eq!(latencies.last(), Some(&index(70 * MS)), "{speaks:?}: its time runs on");
+        assert_eq!(redirects(&done).0, [(0, 2), (1, 1)], "{speaks:?}");
+    }
+}
+
+#[test]
 fn the_next_connection_speaks_its_own_version_and_hops_go_on_in_it() {
     // Each connection but the last ends with its first redirect.
     for order in [[true, false, true], [true, false, false]] {

@@ -104,6 +104,11 @@ impl Courses {
         }
     }
 
+    /// Keeps a hop that has gone stale, until it is sent again over the next connection.
+    pub(super) fn park_stale(&mut self, hop: Hop) {
+        self.park(Hop { tag: Tag { handed_over: false, ..hop.tag }, ..hop });
+    }
+
     /// Keeps a hop whose request goes on over the next connection.
     pub(super) fn park(&mut self, hop: Hop) {
         if self.parked.len() >= PARKED_MOST {
@@ -113,11 +118,12 @@ impl Courses {
         self.parked.push(hop);
     }
 
-    /// The hop with which a request goes on, or with which `count` requests begin.
+    /// The hop with which a request goes on, or with which `count` requests begin. Requests that
+    /// were scheduled together are told apart by whether they were redirected or went stale.
     pub(super) fn hop_of(&mut self, tag: Tag, count: usize) -> Hop {
         let same = |hop: &Hop| {
-            let Tag { scheduled_ns, phase, number, .. } = hop.tag;
-            (scheduled_ns, phase, number) == (tag.scheduled_ns, tag.phase, tag.number)
+            let of = |tag: Tag| (tag.scheduled_ns, tag.phase, tag.number, tag.handed_over);
+            of(hop.tag) == of(tag)
         };
         let parked = if count == 1 { self.parked.iter().position(same) } else { None };
         match parked {

@@ -205,7 +205,7 @@ impl Book<'_> {
             return of_whole(outcome, hop.tag, ending);
         }
         if goes_again(ending, hop.tag.again) {
-            courses.park(hop);
+            courses.park_stale(hop);
             return of_whole(outcome, hop.tag, ending);
         }
         courses.end(hop);
