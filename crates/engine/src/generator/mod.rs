@@ -298,7 +298,7 @@ impl<P: Protocol> Generator<P> {
             self.note_early(net, key, token, &last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
-        if self.codec.protocol.can_stall() {
+        if self.codec.protocol.hastens_deadlines() {
             self.slots.arm(key);
         }
         if self.slots[key].state.connection.is_opening()

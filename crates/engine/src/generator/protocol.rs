@@ -166,9 +166,9 @@ pub trait Protocol: Debug {
         false
     }
 
-    /// Whether an answer in progress can be out of time before the timeout of its request.
+    /// Whether an input may bring the next deadline nearer.
     #[inline]
-    fn can_stall(&self) -> bool {
+    fn hastens_deadlines(&self) -> bool {
         false
     }
 

@@ -95,6 +95,33 @@ fn a_hop_whose_connection_closes_waits_for_the_next_one() {
 }
 
 #[test]
+fn a_hop_is_out_of_time_by_the_send_of_its_first_request() {
+    for speaks in PINNED {
+        // The second request is sent at 300 ms, and the hop behind it at 400.
+        let asks = Asks { depth: 2, count: 2, every_ms: Some(300) };
+        let mut play = Play::begin(hops(speaks, None), speaks, asks);
+        assert_eq!(play.asked(), [A]);
+        play.at(300);
+        assert_eq!(play.asked(), [A]);
+        play.at(400);
+        play.answer(&[(0, &to("/b"))]);
+        assert_eq!(play.asked(), [B]);
+        play.at(590);
+        play.answer(&[(1, &ok())]);
+        play.at(591);
+        let given_up = match speaks {
+            Speaks::Http1 => play.wire.closed == [0],
+            _ => !play.wire.sent.is_empty(),
+        };
+        assert!(given_up, "{speaks:?}: it is the oldest now, and its time was over at 500 ms");
+        let (done, latencies) = play.end();
+        assert_eq!(latencies, [index(290 * MS)], "{speaks:?}");
+        let failed: Vec<_> = done.meter.failed().collect();
+        assert_eq!(failed, [(Class::TimeoutFirstByte, 1)], "{speaks:?}");
+    }
+}
+
+#[test]
 fn the_next_connection_speaks_its_own_version_and_hops_go_on_in_it() {
     // Each connection but the last ends with its first redirect.
     for order in [[true, false, true], [true, false, false]] {

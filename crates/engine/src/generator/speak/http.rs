@@ -118,9 +118,12 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         self.dialogue.watch().is_some()
     }
 
+    /// A stream stalls before its request is out of time. A hop is older than the requests before
+    /// it may be.
     #[inline]
-    fn can_stall(&self) -> bool {
-        self.dialogue.watch().is_some_and(|watch| watch.has_stalls())
+    fn hastens_deadlines(&self) -> bool {
+        (D::LISTENS && !D::SESSIONS)
+            || self.dialogue.watch().is_some_and(|watch| watch.has_stalls())
     }
 
     fn take_account(&self, client: &mut Self::Client, until_ns: u64) -> Option<Account> {
