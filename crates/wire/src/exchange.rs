@@ -234,7 +234,7 @@ pub trait Exchange<T> {
 
     /// Whether the request asked last is known not to have been sent yet, even in part.
     #[inline]
-    fn is_held_back(&self) -> bool {
+    fn is_unsent(&self) -> bool {
         false
     }
 
@@ -430,7 +430,7 @@ pub trait InOrder {
     /// Notes that the newest `unsent` requests have not been sent yet: what comes next cannot
     /// answer them.
     #[inline]
-    fn hold_back(&mut self, unsent: usize) {
+    fn note_unsent(&mut self, unsent: usize) {
         self.asked_mut().unsent = u32::try_from(unsent).unwrap_or(u32::MAX);
     }
 
@@ -480,7 +480,7 @@ impl<M: InOrder> Exchange<M::Tag> for M {
     }
 
     #[inline]
-    fn is_held_back(&self) -> bool {
+    fn is_unsent(&self) -> bool {
         self.asked().unsent > 0
     }
 

@@ -51,8 +51,8 @@ fn requests_are_held_back_until_the_last_one_begins_to_leave() {
     let mut client = Client::default();
     client.ask_alike(1, 2);
     for (unsent, held_back) in [(0, false), (1, true), (2, true), (0, false)] {
-        client.hold_back(unsent);
-        assert_eq!(client.is_held_back(), held_back, "{unsent} have not begun to leave");
+        client.note_unsent(unsent);
+        assert_eq!(client.is_unsent(), held_back, "{unsent} have not begun to leave");
     }
 }
 
@@ -60,7 +60,7 @@ fn requests_are_held_back_until_the_last_one_begins_to_leave() {
 fn a_datagram_is_never_held_back_and_its_answer_never_lasts() {
     let mut client = udp_echo::Client::default();
     client.ask(1);
-    assert!(!client.is_held_back());
+    assert!(!client.is_unsent());
     assert!(!client.lasts_until_end());
     assert_eq!(client.why_broken(), None);
 }

@@ -140,7 +140,7 @@ proptest! {
 fn requests_that_have_not_begun_to_leave_go_again_when_the_peer_gives_up() {
     let mut world = World::new(true);
     (2..4).for_each(|tag| world.client.ask(tag));
-    world.client.hold_back(2);
+    world.client.note_unsent(2);
     assert_eq!(world.receive(TIMEOUTS[0].as_bytes()), Disposition::Closing);
     assert_eq!(world.endings, [Ending::StaleBehind, Ending::StaleBehind]);
     assert_eq!(world.client.outstanding(), 0);

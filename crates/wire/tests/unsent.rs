@@ -13,7 +13,7 @@ fn outcomes(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Dispo
     let (rules, mut heads) = (Rules::default(), [HeadMemory::default()]);
     let mut client = Client::default();
     tags.into_iter().for_each(|tag| client.ask(tag));
-    client.hold_back(unsent);
+    client.note_unsent(unsent);
     let mut endings = Vec::new();
     let mut on_outcome = |outcome: Outcome<u8>| {
         endings.extend(std::iter::repeat_n(outcome.ending, outcome.count));
@@ -47,7 +47,7 @@ fn an_echo_of_what_has_not_left_is_unsolicited() {
     let mut client = echo::Client::default();
     client.take(&messages, 2, |_| ());
     (0..2).for_each(|tag| client.ask(tag));
-    client.hold_back(1);
+    client.note_unsent(1);
     let mut endings = Vec::new();
     let mut on_outcome = |outcome: Outcome<u8>| endings.push(outcome.ending);
     let link = client.handle_input(7, b"abcdefgh", &messages, &mut on_outcome);

@@ -9,12 +9,12 @@ use trueload_load::Stop;
 use trueload_meter::{Answered, Class, SessionMeter, TargetMeter, Times};
 use trueload_wire::exchange::{Content, Ending, Outcome};
 
+use super::classes::class_of_ending;
 use super::coalescing::Wakings;
 use super::crossings::Crossings;
-use super::ended::class_of_ending;
 use super::phase::{Phase, PhaseShare, Stage};
 use super::served::{LONG_WAIT_NS, Served, ServedSeen};
-use super::slot::{Last, Numbered, State, Tag};
+use super::slot::{Last, Noted, Numbered, State, Tag};
 use super::talk::Requests;
 
 pub(super) use self::row::Row;
@@ -152,7 +152,7 @@ impl Accounting {
         Tag {
             scheduled_ns,
             sent_ns: now_ns,
-            served_before: self.served.count(),
+            noted: Noted::served(self.served.count()),
             phase: phase as u16,
             again: false,
             handed_over: false,
@@ -217,12 +217,12 @@ impl Accounting {
     /// The tag of the same request, sent again now. The time of a redirected request goes on: only
     /// its wait for the connection is no service time.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
-        let served_before = self.served.count();
+        let noted = Noted::served(self.served.count());
         if tag.handed_over {
-            let waited_ns = now_ns.saturating_sub(tag.served_before);
-            return Tag { sent_ns: tag.sent_ns.saturating_add(waited_ns), served_before, ..tag };
+            let waited_ns = now_ns.saturating_sub(tag.noted.since_ns());
+            return Tag { sent_ns: tag.sent_ns.saturating_add(waited_ns), noted, ..tag };
         }
-        Tag { sent_ns: now_ns, served_before, handed_over: false, ..tag }
+        Tag { sent_ns: now_ns, noted, handed_over: false, ..tag }
     }
 
     /// Notes that `count` requests of a phase have been sent.
@@ -234,7 +234,6 @@ impl Accounting {
         if phase.meter.sessions.is_some() || matches!(phase.share.stop, Stop::After(_)) {
             phase.meter.scheduled += count;
         } else {
-            state.quota -= count;
             phase.quota -= count;
             self.look |= phase.quota == 0;
         }
@@ -422,7 +421,9 @@ impl Accounting {
         phase.settled_ns = now_ns;
         self.look |= phase.open == 0;
         let wait_ns = now_ns.saturating_sub(tag.sent_ns);
-        if wait_ns >= LONG_WAIT_NS && self.served.went_on(tag.served_before, tag.sent_ns, now_ns) {
+        if wait_ns >= LONG_WAIT_NS
+            && self.served.went_on(tag.noted.served_before(), tag.sent_ns, now_ns)
+        {
             let trouble = state.trouble();
             trouble.this_phase.waits.note(wait_ns, count);
             trouble.waited_ns = trouble.waited_ns.max(wait_ns);
@@ -440,11 +441,11 @@ impl Accounting {
     }
 
     /// Has redirected requests go on over the next connection: they have not ended. Until then
-    /// `served_before` holds the time since which they wait.
+    /// `noted` is the time since which they wait.
     #[cold]
     fn redirected(&mut self, state: &mut State, now_ns: u64, tag: Tag, count: u64) {
         state.answered(0);
-        let again = Tag { handed_over: true, served_before: now_ns, ..tag };
+        let again = Tag { handed_over: true, noted: Noted::waits_since(now_ns), ..tag };
         state.trouble().again.extend(std::iter::repeat_n(again, count as usize));
     }
 

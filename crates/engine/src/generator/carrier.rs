@@ -60,7 +60,7 @@ impl<N: Net> Carrier<'_, N> {
     }
 
     /// Whether more may be copied for this connection alone; if not,
-    /// [`super::protocol::Protocol::send_waiting`] is called later.
+    /// `Protocol::send_waiting` is called later.
     #[inline]
     pub fn has_room(&self) -> bool {
         let unsealed = self.tls.as_ref().map_or(0, |secure| secure.waiting.len());

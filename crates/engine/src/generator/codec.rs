@@ -96,7 +96,7 @@ impl<P: Protocol> Codec<P> {
     /// if the connection must be closed: the peer takes nothing, and more bytes wait for it than
     /// requests can explain, of which there are up to `depth` more.
     #[inline]
-    pub(super) fn hold_back(
+    pub(super) fn note_unsent(
         &mut self,
         slot: &mut Slot<P::Client>,
         queued_bytes: usize,

@@ -36,7 +36,7 @@ impl State {
         self.connection == ConnectionState::Down
             && self.until_ns == NEVER
             && self.waiting_again() == 0
-            && self.quota > 0
+            && self.may_ask
     }
 
     /// The time from which the set-up of its connection counts: with `connect_open`, from when its

@@ -264,7 +264,7 @@ impl<P: Protocol> Generator<P> {
         if state.ever_established && !self.config.connect_open {
             state.trouble().this_phase.outage = true;
         }
-        let (tried, sends) = (state.tried, state.quota > 0 && self.accounting.has_more());
+        let (tried, sends) = (state.tried, state.may_ask && self.accounting.has_more());
         let charged = sends && self.accounting.sending(now_ns).is_some();
         if !tried && !charged {
             self.pace.failed(class);
@@ -286,7 +286,7 @@ impl<P: Protocol> Generator<P> {
             let tag = state.trouble().again.remove(0);
             self.accounting.fail(state, now_ns, tag, class);
             state.last = None;
-        } else if state.quota > 0
+        } else if state.may_ask
             && !self.config.connect_open
             && let Some((phase, running)) = self.accounting.sending(now_ns)
             && ((P::SESSIONS && self.sessions.runs(key)) || running.draw_due(now_ns))
@@ -411,9 +411,9 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let runs = P::SESSIONS && self.session_goes_on(key, now_ns);
         let state = &mut self.slots[key].state;
-        let (again, quota) = (state.waiting_again() > 0, state.quota);
+        let (again, may_ask) = (state.waiting_again() > 0, state.may_ask);
         let mut needed = || {
-            quota > 0
+            may_ask
                 && self.accounting.sending(now_ns).is_some_and(|(_, phase)| phase.needs_another())
         };
         if !(again || runs || needed()) {
@@ -441,7 +441,7 @@ impl<P: Protocol> Generator<P> {
     /// Charges the next requests with violations that no request could be charged with before.
     pub(super) fn charge_violations(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
-        while self.slots[key].state.quota > 0 && self.slots[key].state.has_uncharged() {
+        while self.slots[key].state.may_ask && self.slots[key].state.has_uncharged() {
             let Some((phase, running)) = self.accounting.sending(now_ns) else {
                 return;
             };

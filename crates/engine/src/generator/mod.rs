@@ -7,6 +7,7 @@
 
 mod accounting;
 mod carrier;
+mod classes;
 mod close_policy;
 mod coalescing;
 mod codec;
@@ -23,6 +24,7 @@ mod hold_back;
 mod lateness;
 mod messages;
 mod opening;
+mod pace;
 mod parting;
 mod per_origin;
 mod phase;
@@ -40,6 +42,7 @@ mod stamps;
 mod talk;
 mod timers;
 mod tunnel;
+mod watching;
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -51,17 +54,18 @@ use trueload_wire::exchange::{self, Exchange, PeerEnd, RequestTimeout};
 use crate::outlet::Outlet;
 use accounting::{Accounting, Row};
 pub use carrier::Carrier;
+use classes::class_of_ending;
 use close_policy::ClosePolicy;
 use codec::Codec;
 pub use config::Config;
 use connecting::Pace;
 use datagrams::Missed;
 use early::Rtt;
-use ended::class_of_ending;
 use hold_back::HoldBack;
 pub use lateness::{ByLength, Lateness, Stalls};
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
+pub use pace::StepPace;
 pub use parting::NewPart;
 use parting::Parting;
 pub use per_origin::PerOrigin;
@@ -71,7 +75,6 @@ pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Received, Unusable
 use ready::Ready;
 pub use served::Served;
 use sessions::Sessions;
-pub use sessions::StepPace;
 pub use slot::Tag;
 use slot::{NEVER, Numbered, Slot};
 use slots::Slots;
@@ -254,7 +257,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let (slot, accounting) = (&mut self.slots[key], &mut self.accounting);
         let (queued_bytes, depth) = (net.queued_bytes(token), self.config.depth_used());
-        if !self.codec.hold_back(slot, queued_bytes, accounting.drawn, depth) {
+        if !self.codec.note_unsent(slot, queued_bytes, accounting.drawn, depth) {
             return self.takes_nothing(net, key, token);
         }
         let Slot { client, state, .. } = slot;

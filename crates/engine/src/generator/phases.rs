@@ -129,7 +129,7 @@ impl<P: Protocol> Generator<P> {
         }
         self.accounting.current = Some(next);
         self.link.report(Report::Started(next, started_ns));
-        self.give_quotas(next, &share);
+        self.begin_asking(next, &share);
         self.ready.forget(&mut self.slots);
         self.slots.start_all();
         self.start_slots(net);
@@ -167,8 +167,8 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
-        let (sum, sharers) = self.slots.give_quotas(&self.config, phase_share);
+    fn begin_asking(&mut self, index: usize, phase_share: &PhaseShare) {
+        let (sum, sharers) = self.slots.begin_asking(&self.config, phase_share);
         if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.accounting.phases[index];
             let (thread, threads) = (self.config.thread, self.config.threads);
@@ -197,7 +197,7 @@ impl<P: Protocol> Generator<P> {
         let by_requests = matches!(phase.share.stop, Stop::Requests(_));
         if phase.stage == Stage::Sending && by_requests && hopeless {
             phase.quota = 0;
-            self.slots.end_quotas();
+            self.slots.end_asking();
             if P::SESSIONS {
                 // Some may never get a connection for their next request.
                 self.stop_phase(net, index, now_ns);
@@ -248,7 +248,7 @@ impl<P: Protocol> Generator<P> {
             }
             Stop::Requests(_) => {
                 (phase.quota, phase.meter.scheduled) = (0, phase.meter.issued);
-                self.slots.end_quotas();
+                self.slots.end_asking();
             }
         }
     }

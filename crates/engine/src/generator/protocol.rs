@@ -15,7 +15,7 @@ use trueload_wire::session::Turn;
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;
-use super::sessions::StepPace;
+use super::pace::StepPace;
 use super::slot::Tag;
 use super::talk::Requests;
 

@@ -58,7 +58,7 @@ impl Ready {
         started_ns: u64,
     ) {
         let Slot { client, state, .. } = slot;
-        let sends = state.quota > 0 && client.outstanding() == 0;
+        let sends = state.may_ask && client.outstanding() == 0;
         if state.connection.is_open() && sends && !state.ready {
             self.add(key, state, started_ns);
         }

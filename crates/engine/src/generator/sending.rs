@@ -54,7 +54,7 @@ impl<P: Protocol> Generator<P> {
             self.stamps.note(Written::without_lag(key));
         }
         let fresh = match self.accounting.sending(now_ns) {
-            _ if self.slots[key].state.quota == 0 => 0,
+            _ if !self.slots[key].state.may_ask => 0,
             _ if self.slots[key].state.is_held_back() => 0,
             // Its connection may take no more, as after a GOAWAY.
             Some(_) if P::SESSIONS && self.sessions.runs(key) && free == 0 => 0,
@@ -83,10 +83,10 @@ impl<P: Protocol> Generator<P> {
         self.wait_for_more(key, now_ns, free - again - fresh);
         let slot = &self.slots[key];
         let outstanding = slot.client.outstanding();
-        let (quota, asked) = (slot.state.quota, slot.state.asked);
+        let (may_ask, asked) = (slot.state.may_ask, slot.state.asked);
         let unused = depth - outstanding.min(depth);
         let runs = P::SESSIONS && self.sessions.runs(key);
-        let done = outstanding == 0 && !runs && (quota == 0 || !self.accounting.has_more());
+        let done = outstanding == 0 && !runs && !(may_ask && self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done && self.can_leave(key) {
             self.leave(net, key, token);
@@ -176,7 +176,7 @@ impl<P: Protocol> Generator<P> {
     /// Whether the slot has a connection and may send in this phase.
     pub(super) fn can_send(&self, key: u32) -> bool {
         let state = &self.slots[key].state;
-        state.connection.is_open() && state.quota > 0
+        state.connection.is_open() && state.may_ask
     }
 
     /// Sends one request on a slot that can ([`Generator::can_send`]). The caller chooses the slot,
@@ -246,7 +246,7 @@ impl<P: Protocol> Generator<P> {
         let sending = self.accounting.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key].state;
-        if state.quota > 0 {
+        if state.may_ask {
             self.ready.wait_for_more(key, state, now_ns, free);
         }
     }

@@ -18,6 +18,7 @@ use trueload_wire::session::Turn;
 
 use super::Generator;
 use super::accounting::Accounting;
+use super::pace::StepPace;
 use super::phase::Stage;
 use super::protocol::Protocol;
 use super::slot::Tag;
@@ -25,17 +26,6 @@ use super::stamps::Written;
 
 /// Keeps the numbers that draw pauses apart from those of `{random}`.
 const PAUSES: u64 = 0x7061_7573_6573;
-
-/// How one step follows the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepPace {
-    /// How often it is sent in a row.
-    pub repeat: u32,
-    /// The shortest pause before each of its requests, in ns.
-    pub think_least_ns: u64,
-    /// The longest.
-    pub think_most_ns: u64,
-}
 
 /// Where a virtual user is in its session.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,7 +147,7 @@ impl<P: Protocol> Generator<P> {
     ) -> usize {
         let Some(session) = self.accounting.draw_session() else {
             // Every row has been taken: the user has nothing more to do.
-            self.slots[key].state.quota = 0;
+            self.slots[key].state.may_ask = false;
             return 0;
         };
         let user = self.config.global(key) + 1;

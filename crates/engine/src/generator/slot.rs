@@ -26,8 +26,8 @@ pub struct Tag {
     /// The time of its last send: when it was handed to the kernel, once `handed_over`; before,
     /// when it was queued.
     pub sent_ns: u64,
-    /// The number of requests that had been answered by then, over all threads.
-    pub served_before: u64,
+    /// What is noted of its wait.
+    pub noted: Noted,
     /// The phase that it belongs to.
     pub phase: u16,
     /// It has been sent before, on a connection that went stale.
@@ -36,6 +36,33 @@ pub struct Tag {
     pub handed_over: bool,
     /// If requests differ: the lower half of its number.
     pub number: u32,
+}
+
+/// What is noted of a request's wait. Both are numbers, so that a tag stays small.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noted(u64);
+
+impl Noted {
+    /// Of a request that was sent: the number of requests that had been answered by then, over all
+    /// threads.
+    #[inline]
+    pub(super) fn served(count: u64) -> Self {
+        Noted(count)
+    }
+
+    /// Of a redirected request that waits for its slot's next connection: since when.
+    pub(super) fn waits_since(now_ns: u64) -> Self {
+        Noted(now_ns)
+    }
+
+    #[inline]
+    pub(super) fn served_before(self) -> u64 {
+        self.0
+    }
+
+    pub(super) fn since_ns(self) -> u64 {
+        self.0
+    }
 }
 
 /// The request that a tag belongs to.
@@ -176,9 +203,8 @@ pub(super) struct State {
     pub(super) quiet_since_ns: u64,
     /// The time at which the present connection was attempted.
     pub(super) attempted_ns: u64,
-    /// Requests that it may still send in this phase, if the phase has any left: either 0 or
-    /// without bound.
-    pub(super) quota: u64,
+    /// It may ask in this phase, if the phase has any requests left.
+    pub(super) may_ask: bool,
     pub(super) last: Option<Last>,
     /// State that only a few slots need: 10,000 connections should not take memory for it.
     trouble: Option<Box<Trouble>>,
@@ -254,7 +280,7 @@ impl<C: Exchange<Tag>> Slot<C> {
             armed_ns: NEVER,
             quiet_since_ns: 0,
             attempted_ns: 0,
-            quota: 0,
+            may_ask: false,
             last: None,
             trouble: None,
             answers: 0,

@@ -80,7 +80,7 @@ impl<C> Slots<C> {
     pub(super) fn give_up_from(&mut self, kept: u32) -> Range<u32> {
         self.kept = kept;
         let given_up = kept.min(self.len())..self.len();
-        given_up.clone().for_each(|key| self[key].state.quota = 0);
+        given_up.clone().for_each(|key| self[key].state.may_ask = false);
         given_up
     }
 
@@ -110,9 +110,9 @@ impl<C> Slots<C> {
         !self.starting.is_empty()
     }
 
-    /// Ends all quotas: nothing more is sent in this phase.
-    pub(super) fn end_quotas(&mut self) {
-        self.iter_mut().for_each(|slot| slot.state.quota = 0);
+    /// Lets no slot ask anything more in this phase.
+    pub(super) fn end_asking(&mut self) {
+        self.iter_mut().for_each(|slot| slot.state.may_ask = false);
     }
 
     /// Enters what each slot went through into the phase that ends for it.
@@ -200,7 +200,7 @@ impl<C: Exchange<Tag>> Slots<C> {
     /// Sets which slots may send in a phase that starts. Returns the number of requests that these
     /// share, and the number of these slots. Whichever is free takes the next request, so a slow
     /// answer holds up no others.
-    pub(super) fn give_quotas(&mut self, config: &Config, phase_share: &PhaseShare) -> (u64, u64) {
+    pub(super) fn begin_asking(&mut self, config: &Config, phase_share: &PhaseShare) -> (u64, u64) {
         let closed_loop = matches!(phase_share.load, Load::Closed { .. });
         let (mut sum, mut sharers) = (0, 0);
         for (key, slot) in (0..).zip(&mut self.slots) {
@@ -209,7 +209,7 @@ impl<C: Exchange<Tag>> Slots<C> {
             let sends = phase_share.sends(global);
             let open = slot.state.connection.is_open() && sends;
             slot.state.open_since_ns = if open { phase_share.begins_ns() } else { NEVER };
-            slot.state.quota = if sends { u64::MAX } else { 0 };
+            slot.state.may_ask = sends;
             sharers += u64::from(sends);
             sum += match phase_share.stop {
                 Stop::Requests(total) if closed_loop && sends => {

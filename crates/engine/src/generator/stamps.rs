@@ -98,7 +98,7 @@ impl<P: Protocol> Generator<P> {
             0 if !sealing => false,
             bytes => {
                 self.codec.note_queued(slot, bytes, self.accounting.drawn);
-                slot.client.is_held_back()
+                slot.client.is_unsent()
             }
         }
     }

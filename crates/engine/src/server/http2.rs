@@ -64,9 +64,9 @@ impl Talk {
         self.machine.is_within_request()
     }
 
-    /// Holds back what was written until SETTINGS have been sent.
+    /// Keeps what was written until SETTINGS have been sent.
     #[inline]
-    pub(super) fn hold_back(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn keep_unsent(&mut self, out: &mut Vec<u8>) {
         if !self.opened {
             self.held.append(out);
         }

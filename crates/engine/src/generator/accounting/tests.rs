@@ -202,8 +202,8 @@ fn a_stale_request_goes_again_once_and_then_fails() {
     assert_eq!(accounting.phases[0].meter.failed_sum(), 0);
     let again = state.trouble().again.remove(0);
     assert!(again.again);
-    let again = accounting.tag_again(2 * S, Tag { served_before: 7, ..again });
-    assert_eq!(again.served_before, 0);
+    let again = accounting.tag_again(2 * S, Tag { noted: Noted::waits_since(7), ..again });
+    assert_eq!(again.noted.served_before(), 0);
     assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
     accounting.settle(&mut state, 2 * S, unanswered(again, Ending::Stale));
     assert_eq!((accounting.phases[0].meter.stale, state.waiting_again()), (1, 0));
@@ -223,7 +223,7 @@ fn redirected_requests_go_on_and_only_their_wait_for_a_connection_is_no_service(
         let again = accounting.tag_again(3 * S, again[0]);
         // It was sent at S, and has waited for a connection from 2 S on.
         assert_eq!((again.scheduled_ns, again.sent_ns), (S, 2 * S));
-        assert_eq!((again.served_before, again.handed_over, again.again), (0, true, false));
+        assert_eq!((again.noted.served_before(), again.handed_over, again.again), (0, true, false));
     }
     let meter = &accounting.phases[0].meter;
     assert_eq!((meter.stale, meter.failed_sum(), meter.issued), (0, 0, 2));

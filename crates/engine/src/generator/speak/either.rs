@@ -169,8 +169,8 @@ impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
     }
 
     #[inline]
-    fn is_held_back(&self) -> bool {
-        of_either!(&self.version, client => client.is_held_back())
+    fn is_unsent(&self) -> bool {
+        of_either!(&self.version, client => client.is_unsent())
     }
 
     #[inline]

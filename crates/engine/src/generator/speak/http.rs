@@ -18,8 +18,8 @@ use super::either::Either;
 use super::machine::Machine;
 use crate::generator::carrier::Carrier;
 use crate::generator::messages::DoneReport;
+use crate::generator::pace::StepPace;
 use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
-use crate::generator::sessions::StepPace;
 use crate::generator::slot::Tag;
 use crate::generator::talk::{Dialogue, Moment, Requests, Talking};
 

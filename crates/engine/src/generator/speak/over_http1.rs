@@ -83,7 +83,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
             Some((_, len)) => bytes / len,
             None => unsent(self, bytes, book),
         };
-        self.hold_back(unsent);
+        self.note_unsent(unsent);
     }
 
     fn bytes_from(&self, tag: &T, book: &impl Texts<T>) -> Option<usize> {

@@ -13,7 +13,7 @@ use trueload_wire::message::{Requests as Texts, Rulebook};
 
 use super::machine::Machine;
 use crate::generator::carrier::Carrier;
-use crate::generator::ended::class_of_ending;
+use crate::generator::classes::class_of_ending;
 use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// Frames are collected into one write until they have this many bytes.

@@ -56,7 +56,7 @@ impl Protocol for TcpEcho {
 
     #[inline]
     fn note_queued(&mut self, client: &mut Client<Tag>, _drawn: u64, bytes: usize) {
-        client.hold_back(bytes / self.messages.size());
+        client.note_unsent(bytes / self.messages.size());
     }
 
     fn bytes_from(&mut self, client: &mut Client<Tag>, _tag: &Tag, _drawn: u64) -> Option<usize> {

@@ -12,7 +12,7 @@ use trueload_wire::http1::ParseError;
 use trueload_wire::shootout::Wrong;
 use trueload_wire::websocket::{self, Fault, OpeningError};
 
-use crate::generator::ended::class_of_ending;
+use crate::generator::classes::class_of_ending;
 use crate::generator::protocol::OpenError;
 
 /// The class of a fault if something is waited for.

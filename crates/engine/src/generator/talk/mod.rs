@@ -26,7 +26,7 @@ use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::session::Turn;
 
 use super::messages::DoneReport;
-use super::sessions::StepPace;
+use super::pace::StepPace;
 use super::slot::Tag;
 use super::speak::Machine;
 pub use hops::Hops;
@@ -164,8 +164,8 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
     }
 
     #[inline]
-    fn is_held_back(&self) -> bool {
-        self.machine.is_held_back()
+    fn is_unsent(&self) -> bool {
+        self.machine.is_unsent()
     }
 
     /// A request may go on behind others that were sent after its first part. It then times out

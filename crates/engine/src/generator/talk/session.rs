@@ -22,7 +22,7 @@ use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment};
 use crate::data::Row;
 use crate::generator::messages::DoneReport;
-use crate::generator::sessions::StepPace;
+use crate::generator::pace::StepPace;
 use crate::generator::slot::Tag;
 
 /// The places of one request that get a random number of their own.
