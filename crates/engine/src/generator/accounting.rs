@@ -2,8 +2,7 @@
 
 mod row;
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use trueload_load::Stop;
 use trueload_meter::{Answered, Class, SessionMeter, TargetMeter, Times};
