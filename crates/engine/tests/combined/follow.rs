@@ -122,6 +122,24 @@ fn a_hop_is_out_of_time_by_the_send_of_its_first_request() {
 }
 
 #[test]
+fn a_hop_does_not_hide_the_send_of_the_request_before_it() {
+    for speaks in PINNED {
+        let mut play = Play::begin(hops(speaks, None), speaks, Asks::at_once(2, 3));
+        play.at(10);
+        // A new request is written, and the hop behind it, before either is handed to the kernel.
+        play.answer_in_batch(&[(0, &ok()), (1, &to("/b"))], 60);
+        assert_eq!(play.asked(), [A, A, A, B], "{speaks:?}");
+        let mut gives_up = |ms| {
+            play.at(ms);
+            !play.wire.closed.is_empty() || !play.wire.take_sent().is_empty()
+        };
+        // The hop is out of time at 500 ms, but it is not the oldest.
+        assert!(!gives_up(559), "{speaks:?}");
+        assert!(gives_up(560), "{speaks:?}: 500 ms after it was sent");
+    }
+}
+
+#[test]
 fn the_next_connection_speaks_its_own_version_and_hops_go_on_in_it() {
     // Each connection but the last ends with its first redirect.
     for order in [[true, false, true], [true, false, false]] {

@@ -142,6 +142,18 @@ impl<D: Dialogue> Play<D> {
         }
     }
 
+    /// Answers come, each in an input of its own, in a batch that takes until this time.
+    pub fn answer_in_batch(&mut self, answers: &[(u32, &Answer)], until_ms: u64) {
+        let peer = self.peers.last().expect("a connection");
+        let newest = token(self.peers.len() as u32 - 1);
+        for (nth, answer) in answers {
+            let bytes = peer.written(*nth, answer);
+            self.generator.handle_input(&mut self.wire, 0, newest, &bytes, false);
+        }
+        self.wire.now_ns = START_NS + until_ms * MS;
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
     /// The server ends the newest connection.
     pub fn end_connection(&mut self) {
         let newest = token(self.peers.len() as u32 - 1);

@@ -138,6 +138,10 @@ impl Dialogue for Hops {
         if state.next.is_empty() { None } else { Some(state.next.remove(0)) }
     }
 
+    fn goes_on(hop: &Hop) -> bool {
+        !hop.is_first()
+    }
+
     fn leave(state: &mut Courses, hop: Hop) {
         state.park(hop);
     }

@@ -100,6 +100,11 @@ pub trait Dialogue: Debug + Sized {
         None
     }
 
+    /// Whether a request is one with which another goes on.
+    fn goes_on(_tag: &Self::Tag) -> bool {
+        false
+    }
+
     /// Keeps a request that goes on over the next connection.
     fn leave(_state: &mut Self::State, _tag: Self::Tag) {}
 
@@ -160,7 +165,8 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
 
     #[inline]
     fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {
-        self.machine.change_newest(|tag| change(tag.borrow_mut()));
+        // What goes on was sent long ago, but those before it may be new.
+        self.machine.change_newest(|tag| change(tag.borrow_mut()) || D::goes_on(tag));
     }
 
     #[inline]
