@@ -1,4 +1,4 @@
-"""The server of ``session_server`` over HTTP/2, in plain text or over TLS.
+"""The server of ``session_server`` over HTTP/2, in plain text or over TLS, and HTTP/1.1 in turns.
 
 The library h2 writes and reads the frames, so that a mistake of the client under test is seen.
 """
@@ -6,6 +6,7 @@ The library h2 writes and reads the frames, so that a mistake of the client unde
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import ssl
 import threading
@@ -31,20 +32,29 @@ class Http2SessionServer(Sessions):
     """The server; it listens while its block runs.
 
     ``streams`` has the numbers of streams that were open at once. With ``goaway_every`` a
-    connection announces its end at its so many-th answer.
+    connection announces its end at its so many-th answer. With ``turns`` every second connection
+    over TLS speaks HTTP/1.1.
     """
 
-    def __init__(self, *, secure: bool = False, goaway_every: int = 0, fail_every: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        secure: bool = False,
+        turns: bool = False,
+        goaway_every: int = 0,
+        fail_every: int = 0,
+    ) -> None:
         super().__init__(fail_every=fail_every)
         self.streams = set[int]()
         self._goaway_every = goaway_every
-        self._context = _context() if secure else None
+        versions = ("h2", "http/1.1") if turns else ("h2",)
+        self._contexts = itertools.cycle(map(_context, versions)) if secure else None
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self._open = set[socket.socket]()
 
     @property
     def url(self) -> str:
-        scheme = "http" if self._context is None else "https"
+        scheme = "http" if self._contexts is None else "https"
         return f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def _accept(self) -> None:
@@ -52,18 +62,40 @@ class Http2SessionServer(Sessions):
             while True:
                 accepted = self._listener.accept()[0]
                 self._open.add(accepted)
-                threading.Thread(target=self._serve, args=(accepted,), daemon=True).start()
+                context = None if self._contexts is None else next(self._contexts)
+                threading.Thread(target=self._serve, args=(accepted, context), daemon=True).start()
 
-    def _serve(self, accepted: socket.socket) -> None:
+    def _serve(self, accepted: socket.socket, context: ssl.SSLContext | None) -> None:
         with contextlib.suppress(OSError):
             port = accepted.getpeername()[1]
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._context is None:
+            if context is None:
                 self._talk(accepted, port)
             else:
-                with self._context.wrap_socket(accepted, server_side=True) as secured:
-                    self._talk(secured, port)
+                with context.wrap_socket(accepted, server_side=True) as secured:
+                    over_http2 = secured.selected_alpn_protocol() == "h2"
+                    (self._talk if over_http2 else self._talk_http1)(secured, port)
         accepted.close()
+
+    def _talk_http1(self, peer: socket.socket, port: int) -> None:
+        read, answers = peer.makefile("rb"), 0
+        while line := read.readline():
+            method, path, _ = line.decode().split()
+            headers = dict[str, str]()
+            while field := read.readline().strip().decode():
+                name, _, value = field.partition(": ")
+                headers[name.title()] = value
+            body = read.read(int(headers.get("Content-Length", "0"))).decode()
+            status, fields, text = self.reply(method, path, headers, body)
+            self.note(Seen(port, method, path, body, headers.get("Cookie", ""), status))
+            answers += 1
+            closes = bool(self._goaway_every) and answers % self._goaway_every == 0
+            fields = [*fields, ("Content-Length", str(len(text)))]
+            fields += [("Connection", "close")] if closes else []
+            lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+            peer.sendall(f"HTTP/1.1 {status} X\r\n{lines}\r\n{text}".encode())
+            if closes:
+                return
 
     def _talk(self, peer: socket.socket, port: int) -> None:
         machine = h2.connection.H2Connection(
@@ -122,8 +154,8 @@ class Http2SessionServer(Sessions):
                 one.shutdown(socket.SHUT_RDWR)
 
 
-def _context() -> ssl.SSLContext:
+def _context(version: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.set_alpn_protocols(["h2"])
+    context.set_alpn_protocols([version])
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     return context
