@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_goes_on_with_is_written_when_the_connection_waits_to_write() {
+    fn what_a_dialogue_goes_on_with_is_written_when_the_connection_waits_to_write() {
         let shared = Versions::http1();
         let mut client = <Either<u8> as Machine<u8>>::new(&shared);
         client.ask(1);

@@ -49,8 +49,8 @@ impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
         Http { shared, dialogue, alone, drawn: 0 }
     }
 
-    /// Goes on with requests that were told to: on this connection if it takes more, and otherwise
-    /// on the slot's next.
+    /// Asks what the dialogue goes on with: on this connection if that takes more, and otherwise on
+    /// the slot's next.
     fn go_on(
         &self,
         client: &mut Talking<M, D>,
@@ -118,8 +118,8 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         self.dialogue.watch().is_some()
     }
 
-    /// A stream stalls before its request is out of time. A hop is older than the requests before
-    /// it may be.
+    /// A stream may stall before the timeout of its request. A hop may be older than the requests
+    /// that it stands behind.
     #[inline]
     fn hastens_deadlines(&self) -> bool {
         (D::LISTENS && !D::SESSIONS)

@@ -64,8 +64,7 @@ pub trait Machine<T>: Exchange<T> + Debug {
         on_outcome: &mut impl FnMut(Outcome<T>),
     );
 
-    /// Asks a request with which another goes on. It is sent when [`Machine::waits_to_write`] is
-    /// heeded.
+    /// Asks a request that the dialogue goes on with. It is sent by [`Machine::send_waiting`].
     fn ask_behind(&mut self, tag: T) {
         self.ask(tag);
     }

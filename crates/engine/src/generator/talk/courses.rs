@@ -6,8 +6,8 @@ use trueload_wire::message::Request;
 
 use crate::generator::slot::Tag;
 
-/// More courses that wait for a connection than any has requests in flight were forgotten by their
-/// phase.
+/// Most hops of a slot that wait for its next connection. No connection has so many requests in
+/// flight: the oldest ones belong to a phase that is over.
 const PARKED_MOST: usize = 1 << 16;
 
 /// What a machine knows about a request: which hop of which request it is.
@@ -46,7 +46,7 @@ impl Hop {
     }
 }
 
-/// Where a request has come to.
+/// The present hop of a request that was redirected.
 #[derive(Debug)]
 pub(super) struct Course {
     /// The number of redirects behind it.
@@ -63,7 +63,7 @@ pub(super) struct Course {
 #[derive(Debug, Default)]
 pub struct Courses {
     courses: Vec<Option<Box<Course>>>,
-    /// Hops to be asked next.
+    /// Hops to ask next.
     pub(super) next: Vec<Hop>,
     /// Hops whose requests wait for the next connection.
     parked: Vec<Hop>,

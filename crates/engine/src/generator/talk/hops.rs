@@ -106,7 +106,7 @@ impl Dialogue for Hops {
         self.sent.requests()
     }
 
-    /// Those of first requests, and those behind redirects.
+    /// Two for each request: one for its own answers, and one for those behind redirects.
     fn heads(&self) -> usize {
         2 * self.sent.heads()
     }

@@ -95,12 +95,12 @@ pub trait Dialogue: Debug + Sized {
     /// Takes the outcome of a request. Returns the outcome of the whole, unless that goes on.
     fn told(book: &Self::Book<'_>, outcome: Outcome<Self::Tag>) -> Option<Outcome<Tag>>;
 
-    /// The next request with which one goes on that was told.
+    /// Takes the next request that the dialogue goes on with, such as the hop behind a redirect.
     fn next(_state: &mut Self::State) -> Option<Self::Tag> {
         None
     }
 
-    /// Whether a request is one with which another goes on.
+    /// Whether the dialogue has gone on with this request behind another one.
     fn goes_on(_tag: &Self::Tag) -> bool {
         false
     }
@@ -165,7 +165,7 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
 
     #[inline]
     fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {
-        // What goes on was sent long ago, but those before it may be new.
+        // A hop has its time from its first request, but those before it may be new.
         self.machine.change_newest(|tag| change(tag.borrow_mut()) || D::goes_on(tag));
     }
 

@@ -108,7 +108,7 @@ impl Account {
     }
 }
 
-/// Whether a request is sent again, of which a hop has ended like this.
+/// Whether a request is sent again if one of its hops ends like this.
 pub(super) fn goes_again(ending: Ending, was_sent_again: bool) -> bool {
     match ending {
         Ending::StaleBehind => true,

@@ -38,7 +38,7 @@ pub enum Text {
     Http1(Template),
     /// Over HTTP/2.
     Http2(Http2Template),
-    /// It is written by its session, over either.
+    /// Over either, written by its session.
     Session,
     /// Over either.
     Both(Template, Http2Template),
@@ -203,7 +203,7 @@ impl Requests {
         self.targets.len().min(most)
     }
 
-    /// Which of them the answers of a target have.
+    /// The index of the remembered head for the answers of a target.
     #[inline]
     pub(super) fn head(&self, target: usize) -> usize {
         if self.recording.is_some() { target % HEADS_MOST } else { target }

@@ -19,16 +19,16 @@ pub(super) struct Taking {
 /// The rows that a phase found and took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Rows there are.
+    /// The number of all rows.
     pub rows: u64,
     /// Rows taken by all threads since they began, counted again each time.
     pub taken: u64,
-    /// None was left for the next request.
+    /// No row was left for the next request.
     pub spent: bool,
 }
 
 impl Taking {
-    /// The rows that those targets of a mix take which say so; none if no target does.
+    /// The rows for the targets of a mix that take any; none if no target does.
     pub(super) fn of(
         (rows, order): (Arc<Rows>, RowOrder),
         takes: Box<[bool]>,
