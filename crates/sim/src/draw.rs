@@ -4,6 +4,7 @@
 //! runs are played. The meaning of a seed changes whenever this code changes what it draws.
 
 mod http2;
+mod talk;
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use trueload_wire::shootout::Dialect;
 
 use crate::chance::Chance;
 use crate::scenario::{
-    Accept, Bytes, Delay, End, Http2Plan, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S,
-    Scenario, Start, Style, Trick, US,
+    Accept, Bytes, Delay, End, Http2Plan, HttpPlan, KernelPlan, MS, Manner, Pace, PhasePlan,
+    Protocol, S, Scenario, Start, Style, Talk, Trick, US,
 };
 
 /// One scenario in this many uses TLS. TLS is rare because handshakes take a hundred times as long
@@ -30,41 +31,50 @@ const START: u64 = 780;
 /// is.
 const SHARED: u64 = 778;
 
+/// The part of the seed that decides about conversations. One scenario in `TALK_ONE_IN` is one.
+const TALK: u64 = 781;
+const TALK_ONE_IN: u64 = 3;
+
+/// The part of the seed that decides whether a thread joins the others, and whether a run is long.
+const LATE: u64 = 782;
+/// One run in this many has so many requests that some are held back.
+const LONG_ONE_IN: u64 = 32;
+
 /// Draws the scenario of a seed.
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
     let mut chance = Chance::new(seed);
     let fair = chance.one_in(2);
-    let mut http2 = Chance::part(seed, HTTP2);
-    let mut start = Chance::part(seed, START);
-    let protocol = protocol(&mut chance, &mut http2, &mut start);
-    let half_close = matches!(protocol, Protocol::Tcp { half_close: true, .. });
+    let (mut http2, mut start) = (Chance::part(seed, HTTP2), Chance::part(seed, START));
+    let shape = Shape::of(seed, fair, (&mut chance, &mut http2, &mut start));
+    let Shape { protocol, talk, tls, depth, close } = shape;
     let broadcast = matches!(protocol, Protocol::Broadcast { .. });
     let datagrams = matches!(protocol, Protocol::Udp { .. });
-    let lasting = broadcast || datagrams || matches!(protocol, Protocol::Ws { .. });
-    let close = half_close || (!lasting && chance.one_in(5));
-    let depth = if broadcast || chance.one_in(2) { 1 } else { chance.between(2, 12) as usize };
-    let connections = chance.between(1, 8) as u32;
+    let origins = talk.as_ref().map_or(1, |talk| talk.origins.len().max(1) as u32);
+    let connections = (chance.between(1, 8) as u32).max(origins);
     let mut kernel = kernel(&mut chance, fair);
     if datagrams && !fair {
         kernel.lost_one_in = chance.pick(&[0, 2, 10, 40]);
         kernel.twice_one_in = chance.pick(&[0, 2, 10]);
     }
     let right = fair || datagrams;
-    let peers: Vec<Manner> = (0..chance.between(1, 3))
+    let mut peers: Vec<Manner> = (0..chance.between(1, 3))
         .map(|_| {
             let common = manner(&mut chance, right, &protocol, close);
             let manner = http2::add(&mut http2, common.clone(), right, &protocol, depth);
             http2::begin(&mut start, manner, common, right, &protocol)
         })
         .collect();
+    if talk.as_ref().is_some_and(|talk| talk.tunnel) {
+        talk::proxies(&mut chance, &mut peers, fair);
+    }
     let mut shared = Chance::part(seed, SHARED);
     let engines = shared.pick(&[1, 1, 2, 3]);
-    let front_ns = shared.pick(&[0, 100 * US, 30 * MS]);
     let mut scenario = Scenario {
         seed,
-        tls: tls(&protocol, seed),
+        tls,
         protocol,
+        talk,
         threads: if broadcast { engines } else { chance.pick(&[1, 1, 2, 3]) },
         connections,
         depth,
@@ -79,27 +89,73 @@ pub fn scenario(seed: u64) -> Scenario {
         connect_timeout_ns: chance.scaled(20 * MS, 400 * MS),
         connect_interval_ns: chance.pick(&[0, 10 * US, 300 * US]),
         send_quantum_ns: chance.pick(&[0, 0, 100 * US]),
+        joins_ns: None,
         phases: Vec::new(),
         stop_ns: None,
-        front_ns,
+        front_ns: shared.pick(&[0, 100 * US, 30 * MS]),
         settle_by_ns: None,
         kernel,
         peers,
     };
     if fair {
         let patience_ns = 4 * scenario.slowest_ns() + 50 * MS;
-        scenario.timeout_ns = patience_ns;
-        scenario.connect_timeout_ns = patience_ns;
+        (scenario.timeout_ns, scenario.connect_timeout_ns) = (patience_ns, patience_ns);
     }
     add_phases(&mut scenario, &mut chance);
-    if fair {
+    if fair && scenario.talk.is_none() {
         answer_with_status(&mut scenario, &mut chance);
         forget_quiet_connections(&mut scenario, &mut chance);
     }
+    last_specially(&mut scenario, &mut Chance::part(seed, LATE), fair);
     if chance.one_in(12) {
         scenario.stop_ns = Some(chance.scaled(10 * US, 2 * S));
     }
     scenario
+}
+
+/// What is asked, and over how many connections at once.
+struct Shape {
+    protocol: Protocol,
+    talk: Option<Talk>,
+    tls: bool,
+    depth: usize,
+    close: bool,
+}
+
+impl Shape {
+    /// Draws it from these streams: of everything, of HTTP/2, and of how connections begin.
+    fn of(seed: u64, fair: bool, chances: (&mut Chance, &mut Chance, &mut Chance)) -> Self {
+        let (chance, http2, start) = chances;
+        let protocol = protocol(chance, http2, start);
+        let mut talk = Chance::part(seed, TALK);
+        if talk.one_in(TALK_ONE_IN) {
+            let protocol = talk::protocol(&mut talk);
+            let tls = tls(&protocol, seed);
+            return talk::shape(&mut talk, protocol, tls, fair);
+        }
+        let tls = tls(&protocol, seed);
+        let half_close = matches!(protocol, Protocol::Tcp { half_close: true, .. });
+        let broadcast = matches!(protocol, Protocol::Broadcast { .. });
+        let datagrams = matches!(protocol, Protocol::Udp { .. });
+        let lasting = broadcast || datagrams || matches!(protocol, Protocol::Ws { .. });
+        let close = half_close || (!lasting && chance.one_in(5));
+        let depth = if broadcast || chance.one_in(2) { 1 } else { chance.between(2, 12) as usize };
+        Shape { protocol, talk: None, tls, depth, close }
+    }
+}
+
+/// In some runs, lets the last thread join the others. A few others have thousands of requests.
+fn last_specially(scenario: &mut Scenario, chance: &mut Chance, fair: bool) {
+    if scenario.threads > 1
+        && scenario.is_divisible()
+        && chance.one_in(3)
+        && let Stop::After(ns) = scenario.phases[0].stop
+    {
+        scenario.joins_ns = Some(chance.below(ns / 2 + 1));
+    }
+    if chance.one_in(LONG_ONE_IN) {
+        last_long(scenario, chance, fair);
+    }
 }
 
 /// Draws whether TLS is used. ALPN is a part of it. This draw has its own stream, so that it does
@@ -217,8 +273,46 @@ fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> 
             _ => Style::Length,
         },
         keeps_open: chance.one_in(6),
+        pace: pace(chance),
         ..Manner::default()
     }
+}
+
+/// Draws how slowly a peer reads and writes. Most are not slow.
+fn pace(chance: &mut Chance) -> Pace {
+    let writes = (chance.scaled(4, 200) as usize, chance.scaled(US, 200 * US));
+    match chance.below(16) {
+        0 => Pace { read_ns: chance.scaled(10, 4_000), writes: None },
+        1 => Pace { read_ns: 0, writes: Some(writes) },
+        _ => Pace::default(),
+    }
+}
+
+/// Makes a run over a long way have thousands of requests, one at a time on kept connections: some
+/// are held back then. Peers that are not fair send answers ahead.
+fn last_long(scenario: &mut Scenario, chance: &mut Chance, fair: bool) {
+    let Protocol::Http(plan) = &mut scenario.protocol else { return };
+    let kept = scenario.talk.is_none() && scenario.joins_ns.is_none();
+    if !kept || scenario.close || scenario.depth > 1 {
+        return;
+    }
+    (plan.method, plan.several, plan.expect_body) = ("GET", false, true);
+    let latency_ns = chance.between(2 * MS, 10 * MS);
+    let guess = (0, Trick::Guess(latency_ns * 7 / 5, 4_000));
+    let manner =
+        Manner { tricks: if fair { Vec::new() } else { vec![guess] }, ..Manner::default() };
+    scenario.peers = vec![manner];
+    (scenario.threads, scenario.connections) = (1, chance.between(1, 2) as u32);
+    scenario.kernel = KernelPlan { latency_ns, ..KernelPlan::default() };
+    (scenario.timeout_ns, scenario.connect_timeout_ns) = (400 * MS, 400 * MS);
+    scenario.phases = vec![PhasePlan {
+        load: Load::Closed { active: Arc::default() },
+        stop: Stop::Requests(6_000),
+        connections: scenario.connections,
+        idle: 0,
+        pause_ns: 0,
+        not_before_ns: 0,
+    }];
 }
 
 /// In some runs, makes one peer answer rightly, but with an unsuccessful status.
@@ -292,10 +386,11 @@ fn add_phases(scenario: &mut Scenario, chance: &mut Chance) {
     let mut connections = scenario.connections;
     for index in 0..chance.pick(&[1, 1, 2, 3]) {
         if index > 0 && chance.one_in(3) {
-            connections = chance.between(1, 8) as u32;
+            connections = (chance.between(1, 8) as u32).max(scenario.parts());
         }
         let broadcast = matches!(scenario.protocol, Protocol::Broadcast { .. });
-        let idle = if !broadcast && chance.one_in(8) {
+        let opens = scenario.talk.as_ref().is_some_and(|talk| talk.connect_open);
+        let idle = if !broadcast && !opens && chance.one_in(8) {
             chance.below(connections.into()) as u32
         } else {
             0
@@ -328,7 +423,8 @@ fn load(scenario: &Scenario, chance: &mut Chance, senders: u32) -> (Load, Stop) 
         let stop = if by_requests { Stop::Requests(requests / 2) } else { Stop::After(window_ns) };
         return (Load::Turns { concurrent: chance.between(1, 8) as u32 }, stop);
     }
-    if chance.one_in(2) {
+    let opens = scenario.talk.as_ref().is_some_and(|talk| talk.connect_open);
+    if !opens && chance.one_in(2) {
         let window_ns = (requests * exchange_ns / places).clamp(US, 2 * S);
         let stop = if by_requests { Stop::Requests(requests) } else { Stop::After(window_ns) };
         // A slot that becomes inactive would keep its share of a fixed number of requests.

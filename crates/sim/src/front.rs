@@ -6,11 +6,12 @@
 //! settles each phase between them, as the front of several hosts does.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use trueload_engine::generator::{
-    Command, Connected, DoneReport, PhaseShare, Report, Sent, TickReport,
+    Command, Connected, DoneReport, NewPart, PhaseShare, Report, Sent, TickReport,
 };
 use trueload_load::Stop;
 use trueload_meter::Failed;
@@ -22,12 +23,28 @@ use crate::scenario::{MS, Protocol, Scenario};
 /// With several threads, a phase is announced this long before it starts, as in the engine.
 const START_LEAD_NS: u64 = 5 * MS;
 
+/// Time from the report of an engine that joins to the time from which it has its part.
+const JOIN_LEAD_NS: u64 = 5 * MS;
+
+/// How far the last thread has come that joins the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joining {
+    /// It has begun with the others, or has joined them.
+    Together,
+    /// It is to connect once the first phase has begun.
+    Waits,
+    /// It connects.
+    Connects,
+    /// It came too late for the first phase, and takes part in none.
+    Late,
+}
+
 /// A phase that was assigned to the threads.
 #[derive(Debug)]
 pub struct Assigned {
     /// The share as it was assigned.
     pub share: PhaseShare,
-    /// Number of threads that have finished it.
+    /// Number of generators that have finished it.
     pub done: u32,
     /// The messages that the engines of a shared broadcast reported as sent, and the number of
     /// engines that have reported.
@@ -39,7 +56,7 @@ pub struct Assigned {
 /// A generator's report at the end of a phase.
 #[derive(Debug)]
 pub struct Reported {
-    /// The thread that reported.
+    /// The thread that reported; with several origins, the number of its part.
     pub thread: u32,
     /// The time on the thread's clock.
     pub at_ns: u64,
@@ -64,10 +81,13 @@ pub struct Front {
     pub ticks: Vec<(u32, u64, TickReport)>,
     /// Starts and stops of phases: thread, time of the report, phase, time reported.
     pub stages: Vec<(u32, u64, usize, u64)>,
-    /// Number of threads that have ended.
+    /// Number of generators that have ended.
     pub ended: u32,
     /// Whether the front has told all threads to end.
     pub stopped: bool,
+    joining: Joining,
+    /// The time in the first phase from which the last thread has its part, if it has joined.
+    pub joined_ns: Option<u64>,
     /// The time at which all threads are to end.
     stop_ns: Option<u64>,
     /// Commands to send later, each with its time.
@@ -76,6 +96,14 @@ pub struct Front {
     rings: bool,
     /// The events of the run.
     pub history: History,
+}
+
+impl Reported {
+    /// The index of the kernel over which it ran.
+    #[must_use]
+    pub fn kernel(&self, plan: &Scenario) -> usize {
+        (self.thread / plan.parts()) as usize
+    }
 }
 
 impl Front {
@@ -94,6 +122,8 @@ impl Front {
             stages: Vec::new(),
             ended: 0,
             stopped: false,
+            joining: plan.joins_ns.map_or(Joining::Together, |_| Joining::Waits),
+            joined_ns: None,
             stop_ns: None,
             answers: VecDeque::new(),
             rings: false,
@@ -107,7 +137,7 @@ impl Front {
             // Threads that are engines have one clock here.
             self.send_to_all(now_ns, &Command::Clock(0));
         }
-        self.send_to_all(now_ns, &Command::Connections(self.connections));
+        self.send_to_present(now_ns, &Command::Connections(self.connections));
         self.stop_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
     }
 
@@ -115,7 +145,7 @@ impl Front {
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let answer_ns = self.answers.front().map(|(at_ns, _)| *at_ns);
-        [self.stop_ns, answer_ns].into_iter().flatten().min()
+        [self.stop_ns, answer_ns, self.join_ns()].into_iter().flatten().min()
     }
 
     /// Whether the threads must be woken because commands wait for them. Clears the flag.
@@ -130,16 +160,56 @@ impl Front {
                 self.send_to_all(now_ns, &command);
             }
         }
+        if self.join_ns().is_some_and(|join_ns| join_ns <= now_ns) {
+            self.joining = Joining::Connects;
+            let last = self.inboxes.len() - 1;
+            self.send_to(last..last + 1, now_ns, &Command::Connections(self.connections));
+        }
         if self.stop_ns.is_some_and(|stop_ns| stop_ns <= now_ns) {
             self.stop_ns = None;
             self.stop(now_ns);
         }
     }
 
+    /// The time at which the last thread begins to connect, if it is to join and has not.
+    fn join_ns(&self) -> Option<u64> {
+        let first = self.assigned.first().filter(|_| self.joining == Joining::Waits)?;
+        Some(first.share.start_ns + self.plan.joins_ns?)
+    }
+
+    /// Lets the last thread have its part of the first phase from now on, unless that ends too
+    /// soon.
+    fn join(&mut self, now_ns: u64) {
+        let share = self.assigned[0].share.clone();
+        let lead_ns = JOIN_LEAD_NS + 2 * self.plan.kernel.late_ns;
+        let from_ns = now_ns + lead_ns - share.start_ns;
+        let Stop::After(ns) = share.stop else { return };
+        if from_ns + lead_ns >= ns || self.stopped {
+            self.joining = Joining::Late;
+            return;
+        }
+        let (threads, last) = (self.plan.threads, self.inboxes.len() - 1);
+        for thread in 0..threads - 1 {
+            let part = NewPart { from_ns, thread, threads, turns: None };
+            let own = thread as usize;
+            self.send_to(own..own + 1, now_ns, &Command::Part(part));
+        }
+        let joins = PhaseShare { from_ns, ..share };
+        self.send_to(last..last + 1, now_ns, &Command::Phase(joins));
+        (self.joining, self.joined_ns) = (Joining::Together, Some(from_ns));
+        self.connected += 1;
+    }
+
     /// Whether everything that was asked for is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.assigned.len() == self.plan.phases.len() && self.is_quiet()
+    }
+
+    /// Whether the threads were told to end before everything was over.
+    #[must_use]
+    pub fn stopped_early(&self) -> bool {
+        self.stopped && !self.is_over()
     }
 
     /// Tells all threads to end.
@@ -156,7 +226,12 @@ impl Front {
             Report::Connected(connected) => {
                 self.note(now_ns, "tried", about, &[connected.established.into()]);
                 self.set_ups.push((thread, connected));
-                self.connected += 1;
+                let last = thread + 1 == self.plan.threads;
+                match self.joining {
+                    Joining::Connects if last => self.join(now_ns),
+                    Joining::Late if last => {}
+                    _ => self.connected += 1,
+                }
             }
             Report::Started(phase, at_ns) => self.stage(thread, now_ns, phase, at_ns, "started"),
             Report::Stopped(phase, at_ns) => self.stage(thread, now_ns, phase, at_ns, "stopped"),
@@ -216,20 +291,34 @@ impl Front {
         self.stages.push((thread, now_ns, phase, at_ns));
     }
 
+    /// The number of generators that report.
+    fn reporters(&self) -> u32 {
+        let absent = u32::from(self.joining != Joining::Together);
+        self.plan.threads * self.plan.parts() - absent
+    }
+
     fn is_quiet(&self) -> bool {
-        self.assigned.iter().all(|assigned| assigned.done == self.plan.threads)
+        self.assigned.iter().all(|assigned| assigned.done == self.reporters())
     }
 
     /// Announces the next phase as soon as its start is known.
     fn dispatch(&mut self, now_ns: u64) {
-        while !self.stopped && self.connected == self.plan.threads {
+        while !self.stopped && self.connected == self.reporters() {
+            // The parts of later phases are known once nobody is about to join the first.
+            let pending = matches!(self.joining, Joining::Waits | Joining::Connects);
+            if pending && !self.assigned.is_empty() {
+                if !self.is_quiet() {
+                    return;
+                }
+                self.joining = Joining::Late;
+            }
             let Some(next) = self.plan.phases.get(self.assigned.len()).cloned() else { return };
             let quiet = self.is_quiet();
             if next.connections != self.connections {
                 if quiet {
                     self.connections = next.connections;
                     self.connected = 0;
-                    self.send_to_all(now_ns, &Command::Connections(next.connections));
+                    self.send_to_present(now_ns, &Command::Connections(next.connections));
                 }
                 return;
             }
@@ -249,7 +338,7 @@ impl Front {
                 start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
                 from_ns: 0,
             };
-            self.send_to_all(now_ns, &Command::Phase(share.clone()));
+            self.send_to_present(now_ns, &Command::Phase(share.clone()));
             self.assigned.push(Assigned {
                 share,
                 done: 0,
@@ -260,6 +349,16 @@ impl Front {
     }
 
     fn send_to_all(&mut self, now_ns: u64, command: &Command) {
+        self.send_to(0..self.inboxes.len(), now_ns, command);
+    }
+
+    /// Sends to the threads that take part.
+    fn send_to_present(&mut self, now_ns: u64, command: &Command) {
+        let absent = usize::from(self.joining != Joining::Together);
+        self.send_to(0..self.inboxes.len() - absent, now_ns, command);
+    }
+
+    fn send_to(&mut self, threads: Range<usize>, now_ns: u64, command: &Command) {
         let kind = match command {
             Command::Connections(_) => "resize",
             Command::Phase(_) => "phase",
@@ -271,7 +370,7 @@ impl Front {
         };
         let event = Event::of(kind, self.assigned.len() as u64, b"");
         self.history.note(now_ns, event, || format!("front: {command:?}"));
-        for inbox in &self.inboxes {
+        for inbox in &self.inboxes[threads] {
             // The receiver of a thread that has ended is gone.
             let _ = inbox.send(command.clone());
         }

@@ -2,6 +2,8 @@
 //! what a simulated kernel can see.
 
 mod http2;
+mod load;
+mod talk;
 
 use std::collections::BTreeMap;
 
@@ -58,6 +60,15 @@ pub const LAWS: &[Law] = &[
     ("a request is asked again once at most", http2::a_request_is_asked_again_once_at_most),
     ("a connection counts as what it speaks", http2::a_connection_counts_as_what_it_speaks),
     ("no wait is left out of the latency", http2::no_wait_is_left_out_of_the_latency),
+    ("a session settles once", talk::a_session_settles_once),
+    ("what follows a failure is skipped", talk::what_follows_a_failure_is_skipped),
+    ("a chain is one request", talk::a_chain_is_one_request),
+    ("a part is counted once", talk::a_part_is_counted_once),
+    ("no origin starves another", talk::no_origin_starves_another),
+    ("each arrival is scheduled once", load::each_arrival_is_scheduled_once),
+    ("nothing waits beside a free connection", load::nothing_waits_beside_a_free_connection),
+    ("a latency has the exchange in it", load::a_latency_has_the_exchange_in_it),
+    ("guesses are found out", load::guesses_are_found_out),
 ];
 
 /// Checks every law. Returns the broken ones, each with an explanation.
@@ -90,7 +101,7 @@ fn no_slot_hangs(played: &mut Played) -> Result<(), String> {
     }
     let Played { front, scenario, steps, .. } = played;
     ensure(*steps < STEPS_MOST, || "it never comes to rest".to_owned())?;
-    ensure(front.ended == scenario.threads, || {
+    ensure(front.ended == scenario.threads * scenario.parts(), || {
         let done: Vec<_> = front.assigned.iter().map(|assigned| assigned.done).collect();
         format!("{} of {} threads ended, phases done {done:?}", front.ended, scenario.threads)
     })
@@ -141,12 +152,23 @@ fn what_was_asked_for_is_sent_or_unsent(played: &mut Played) -> Result<(), Strin
         let reports = played.front.done.iter().filter(|reported| reported.done.phase == phase);
         let (scheduled, failed) = reports.fold((0, 0), |sums, reported| {
             let meter = &reported.done.meter;
-            (sums.0 + meter.scheduled, sums.1 + meter.failed_sum())
+            // A number of requests is one of sessions, if there are sessions.
+            let begun = meter.sessions.as_ref().map(|sessions| sessions.begun);
+            (sums.0 + begun.unwrap_or(meter.scheduled), sums.1 + meter.failed_sum())
         });
-        let idle = assigned.share.connections == assigned.share.idle;
+        // Each origin needs a connection that sends.
+        let senders = assigned.share.connections - assigned.share.idle;
+        let idle = senders < played.scenario.parts();
+        let sessions = played.scenario.talk.as_ref().is_some_and(|talk| !talk.steps.is_empty());
+        let rows = played.scenario.talk.as_ref().is_some_and(|talk| talk.rows.is_some());
+        // A phase that is cut short or without hope begins no more sessions, nor does one without rows.
+        let partial = played.front.done.iter().any(|reported| reported.done.partial);
+        let hopeless = sessions && (partial || !played.scenario.is_well_formed());
+        let least = if sessions { count.saturating_sub(failed) } else { count };
+        let least = if rows || hopeless { 0 } else { least };
         // A violation that could be charged to no open request counts as a failure of its own,
         // beyond the requests asked for.
-        ensure((count..=count + failed).contains(&scheduled) || idle, || {
+        ensure((least..=count + failed).contains(&scheduled) || idle, || {
             format!("phase {phase}: {scheduled} scheduled of {count}")
         })?;
     }
@@ -162,13 +184,17 @@ fn one_response_settles_one_request(played: &mut Played) -> Result<(), String> {
         let failed: BTreeMap<_, _> =
             meter.failed().map(|(class, count)| (class.name(), count)).collect();
         let of = |class| failed.get(class).copied().unwrap_or(0);
-        let settled = meter.ok + of("status") + of("mismatch");
+        let streams = played.scenario.talk.as_ref().is_some_and(|talk| talk.stream.is_some());
+        // A stream may be cut although its answer is complete.
+        let cut = if streams { of("truncated") } else { 0 };
+        let ends = ["status", "mismatch", "extract", "redirect"];
+        let settled = meter.ok + ends.into_iter().map(of).sum::<u64>();
         let answered: u64 = meter.statuses().map(|(_, count)| count).sum();
         // An answer may settle a request that is then charged with bytes that came after it. That
         // answer was complete, too.
         let violations =
             ["unsolicited", "tls.protocol", "limit"].into_iter().chain(http2::VIOLATIONS);
-        let most = settled + violations.map(of).sum::<u64>();
+        let most = settled + cut + violations.map(of).sum::<u64>();
         ensure((settled..=most).contains(&answered), || {
             format!("{answered} complete answers settled {settled} requests")
         })
@@ -203,7 +229,8 @@ fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
             format!("stopped at {}, over at {}", done.stopped_ns, reported.at_ns)
         })?;
         let Stop::After(ns) = share.stop else { return Ok(()) };
-        ensure(done.stopped_ns == share.start_ns + ns || done.partial, || {
+        let spent = done.data.is_some_and(|data| data.spent);
+        ensure(done.stopped_ns == share.start_ns + ns || done.partial || spent, || {
             format!("told to stop at {}, stopped at {}", share.start_ns + ns, done.stopped_ns)
         })
     })
@@ -246,7 +273,10 @@ pub fn decoded(encoded: &str) -> Histogram<u64> {
 fn the_peers_count_the_same(played: &mut Played) -> Result<(), String> {
     let at_peers: u64 = played.kernels.iter().map(super::kernel::Kernel::requests_at_peers).sum();
     let meters = || played.front.done.iter().map(|reported| &reported.done.meter);
-    let sent: u64 = meters().map(|meter| meter.issued + meter.stale).sum();
+    let followed = |meter: &Meter| {
+        meter.redirects.as_ref().map_or(0, |seen| seen.statuses.values().sum::<u64>())
+    };
+    let sent: u64 = meters().map(|meter| meter.issued + meter.stale + followed(meter)).sum();
     ensure(at_peers <= sent, || format!("{at_peers} at the peers, {sent} sent"))?;
     if !played.scenario.is_fair() {
         return Ok(());
@@ -268,7 +298,8 @@ fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(
     let opens = matches!(protocol, Broadcast { .. } | Http2(_) | Ws { .. });
     let all_read = played.scenario.is_fair() && stop_ns.is_none() && !opens;
     for (thread, kernel) in played.kernels.iter().enumerate() {
-        let done = played.front.done.iter().filter(|reported| reported.thread as usize == thread);
+        let done = &played.front.done;
+        let done = done.iter().filter(|reported| reported.kernel(&played.scenario) == thread);
         let (read, sent) = done.fold((0, 0), |(read, sent), Reported { done, .. }| {
             (read + done.meter.bytes_in, sent + done.meter.bytes_out)
         });
@@ -324,7 +355,8 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
 
 /// The starts, ends and reports of each thread follow each other in time.
 fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
-    let mut before = vec![0; played.scenario.threads as usize];
+    let reporters = played.scenario.threads * played.scenario.parts();
+    let mut before = vec![0; reporters as usize];
     for (thread, now_ns, phase, at_ns) in &played.front.stages {
         let before_ns = std::mem::replace(&mut before[*thread as usize], *at_ns);
         ensure(*at_ns >= before_ns && at_ns <= now_ns, || {
@@ -439,10 +471,10 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
     if !played.scenario.is_well_formed() {
         return Ok(());
     }
-    let fair = played.scenario.is_fair();
+    let excused = played.scenario.excuses();
     each_phase(played, |reported, meter| {
         let failed: Vec<_> =
-            meter.failed().filter(|(class, _)| fair || class.name() != "status").collect();
+            meter.failed().filter(|(class, _)| !excused.contains(&class.name())).collect();
         ensure(failed.is_empty(), || format!("{failed:?}, {:?}", reported.done.reasons))?;
         let early = meter.early;
         ensure(early == (Early { asked: early.asked, ..Early::default() }), || {
@@ -455,7 +487,7 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
 /// Each answer counts in the flow of at most one phase. The work on it counts at most once over all
 /// windows.
 fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
-    for thread in 0..played.scenario.threads {
+    for thread in 0..played.scenario.threads * played.scenario.parts() {
         let own = played.front.done.iter().filter(|reported| reported.thread == thread);
         let (mut flowed, mut worked, mut answered) = (0, 0.0, 0);
         for Reported { done, .. } in own {
@@ -499,6 +531,7 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
     // Over TLS it is unknown where a request begins in the byte stream.
     let known =
         !broadcast && !played.scenario.tls && played.scenario.is_fair() && roomy && !until_end;
+    let known = known && !played.scenario.hops_move();
     if !known || played.scenario.stop_ns.is_some() {
         return Ok(());
     }
@@ -510,7 +543,7 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
         truth.sort_unstable();
         let mut recorded = Vec::new();
         for reported in &played.front.done {
-            if reported.thread as usize == thread
+            if reported.kernel(&played.scenario) == thread
                 && let Some(service) = reported.done.meter.times.clone().encoded().service
             {
                 for bin in decoded(&service).iter_recorded() {

@@ -21,6 +21,7 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
+pub use peer::Book;
 use play::{Played, play};
 use scenario::Scenario;
 

@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use crate::scenario::Accept;
+use crate::scenario::{Accept, Pace, Proxy};
 
 /// The peers of one kernel, one for each connection. They take times and input, and return what
 /// they do. Connections are numbered in the order in which they begin.
 pub trait Peers: fmt::Debug {
-    /// Decides what becomes of a connection attempt. If a connection results, it has this number.
-    fn attempt(&mut self, index: u32) -> Accept;
+    /// Decides what becomes of a connection attempt to one of several origins, or to the only one,
+    /// which is 0. If a connection results, it has this number.
+    fn attempt(&mut self, index: u32, origin: u32) -> Accept;
 
     /// Tells the peer that the connection is established.
     fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>);
@@ -37,6 +38,16 @@ pub trait Peers: fmt::Debug {
     /// Whether the peer reads incoming bytes.
     fn reads(&self, _index: u32) -> bool {
         true
+    }
+
+    /// How slowly the peer reads and writes.
+    fn pace(&self, _index: u32) -> Pace {
+        Pace::default()
+    }
+
+    /// What the proxy of a connection does, if there is one.
+    fn proxy(&self, _index: u32) -> Option<Proxy> {
+        None
     }
 
     /// Requests of which at least a part has come, on all connections.
@@ -95,8 +106,8 @@ pub struct Spoken {
 
 /// Peers that are shared, so that a test can look at them, too.
 impl<P: Peers> Peers for Rc<RefCell<P>> {
-    fn attempt(&mut self, index: u32) -> Accept {
-        self.borrow_mut().attempt(index)
+    fn attempt(&mut self, index: u32, origin: u32) -> Accept {
+        self.borrow_mut().attempt(index, origin)
     }
 
     fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
@@ -125,6 +136,14 @@ impl<P: Peers> Peers for Rc<RefCell<P>> {
 
     fn reads(&self, index: u32) -> bool {
         self.borrow().reads(index)
+    }
+
+    fn pace(&self, index: u32) -> Pace {
+        self.borrow().pace(index)
+    }
+
+    fn proxy(&self, index: u32) -> Option<Proxy> {
+        self.borrow().proxy(index)
     }
 
     fn requests(&self) -> u64 {

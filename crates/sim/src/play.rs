@@ -1,21 +1,21 @@
 //! Plays a scenario: runs the generators, each on its own kernel, and the front, in order of time.
 
-use std::sync::mpsc::{Receiver, channel};
+mod plan;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
-use trueload_wire::message::{Rules, Texts};
 
 use trueload_drive::{Address, Program};
+use trueload_engine::failure::Failure;
+use trueload_engine::generate::Threads;
 use trueload_engine::generator::{
-    Alike, Broadcast, Broadcasting, Config, Generator, Http, Http1, Http2, OverEither, OverHttp1,
-    OverHttp2, Plain, Protocol as Spoken, Report, Requests, Sending, Target, TcpEcho, Text,
-    UdpEcho, Versions, WsEcho,
+    Broadcast, Broadcasting, Command, Config, Generator, Protocol as Spoken, TcpEcho, UdpEcho,
+    WsEcho,
 };
 use trueload_engine::outlet::Outlet;
-use trueload_load::{Load, Mix, Stop};
+use trueload_engine::role::Event;
+use trueload_load::{Load, Stop};
 use trueload_wire::echo::Messages;
-use trueload_wire::http1::template::Template;
-use trueload_wire::http2::client::Windows;
-use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::tls::client;
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
@@ -24,9 +24,9 @@ use trueload_wire::websocket::echo::Outgoing;
 use crate::chance::Chance;
 use crate::front::Front;
 use crate::kernel::{Kernel, Setups};
-use crate::peer::{Drawn, DrawnHttp2, Listeners, Numbers};
+use crate::peer::{Book, Drawn, DrawnHttp2, Listeners, Numbers, Shared};
 use crate::peers::Peers;
-use crate::scenario::{BODY, Http2Plan, HttpPlan, Protocol, S, Scenario, Start};
+use crate::scenario::{Http2Plan, Protocol, S, Scenario, Start};
 
 /// The time at which every run begins.
 pub const BEGIN_NS: u64 = S;
@@ -49,14 +49,15 @@ pub struct Played {
     pub end_ns: u64,
     /// Number of steps that it took.
     pub steps: u64,
+    /// What the site of a conversation knows about it.
+    pub book: Book,
 }
 
 /// Plays a scenario to its end. With `trace` the lines of the history are kept.
 #[must_use]
 pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
     match &scenario.protocol {
-        Protocol::Http(plan) => play_in(scenario, trace, http(scenario, plan)),
-        Protocol::Http2(plan) => play_http2(scenario, trace, plan),
+        Protocol::Http(_) | Protocol::Http2(_) => play_plan(scenario, trace),
         Protocol::Tcp { size, half_close } => {
             let protocol = TcpEcho::new(messages(*size), *half_close);
             play_in(scenario, trace, |_| protocol.clone())
@@ -99,164 +100,19 @@ fn messages(size: usize) -> Messages {
     Messages::new(text.collect(), size).expect("the payload is whole messages")
 }
 
-fn play_http2(scenario: &Arc<Scenario>, trace: bool, plan: &Http2Plan) -> Played {
-    let Start::Negotiated(in_flight) = plan.start else {
-        return play_over_http2(scenario, trace, plan, http2(scenario, plan));
-    };
-    let (sending, windows) = (over_both(scenario, plan), windows(plan));
-    play_over_http2(scenario, trace, plan, |_| -> OverEither<Plain> {
-        let versions = Versions::either(Http2::new(windows), in_flight, scenario.depth);
-        Http::new(versions, Plain::new(sending.clone(), None), false)
-    })
-}
-
-fn play_over_http2<P: Spoken>(
-    scenario: &Arc<Scenario>,
-    trace: bool,
-    plan: &Http2Plan,
-    protocol: impl Fn(u32) -> P,
-) -> Played {
-    let numbers = Numbers::default();
-    let peers =
-        |thread| -> Box<dyn Peers> { Box::new(DrawnHttp2::new(scenario, plan, thread, &numbers)) };
-    let program = |generator| generator;
-    let tls = tls_of(scenario);
-    play_as(scenario, trace, &Cast { protocol: &protocol, program: &program, peers: &peers, tls })
-}
-
-/// The parts of the requests of a plan that HTTP/2 may carry.
-struct Parts {
-    method: &'static str,
-    headers: Vec<(String, String)>,
-    body: Option<Vec<u8>>,
-}
-
-impl Parts {
-    fn of(scenario: &Scenario, plan: &Http2Plan) -> Self {
-        let HttpPlan { method, several, .. } = plan.http;
-        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let mut headers = vec![header("Host", "a")];
-        if several {
-            headers.push(header("X-Number", "{counter} {random}"));
-        }
-        if scenario.close {
-            // HTTP/2 leaves it out.
-            headers.push(header("Connection", "close"));
-        }
-        let body = (method == "POST").then(|| vec![b'z'; plan.body_bytes]);
-        // Templates that are filled state the length themselves.
-        if !several && let Some(body) = &body {
-            headers.push(header("Content-Length", &body.len().to_string()));
-        }
-        Parts { method, headers, body }
-    }
-
-    fn texts(&self) -> Texts<'_> {
-        let Parts { method, headers, body } = self;
-        Texts { method, path: "/", headers, body: body.as_deref() }
-    }
-}
-
-fn scheme(scenario: &Scenario) -> &'static str {
-    if scenario.tls { "https" } else { "http" }
-}
-
-fn http2(scenario: &Scenario, plan: &Http2Plan) -> impl Fn(u32) -> OverHttp2<Plain> + use<> {
-    let parts = Parts::of(scenario, plan);
-    let (scheme, texts, rules) = (scheme(scenario), parts.texts(), rules(&plan.http));
-    let sending = if plan.http.several {
-        let text = Text::Http2(Http2Template::filled(scheme, &texts));
-        let target = Target { text, whole: None, rules };
-        Sending::Several(requests(scenario, vec![target; 3]))
-    } else {
-        Sending::http2(Http2Template::plain(scheme, &texts), rules)
-    };
-    let windows = windows(plan);
-    move |_| Http::new(Http2::new(windows), Plain::new(sending.clone(), None), false)
-}
-
-fn windows(plan: &Http2Plan) -> Windows {
-    Windows { stream: plan.window, connection: plan.connection_window }
-}
-
-/// The same requests over HTTP/1.1 and over HTTP/2.
-fn over_both(scenario: &Scenario, plan: &Http2Plan) -> Sending {
-    let parts = Parts::of(scenario, plan);
-    let (scheme, texts, rules) = (scheme(scenario), parts.texts(), rules(&plan.http));
-    if plan.http.several {
-        let (http1, http2) = (Template::filled(&texts), Http2Template::filled(scheme, &texts));
-        let target = Target { text: Text::Both(http1, http2), whole: None, rules };
-        return Sending::Several(requests(scenario, vec![target; 3]));
-    }
-    let mut request = Vec::new();
-    Template::plain(&texts).write(&(), &mut |part| request.extend_from_slice(part.bytes()));
-    let (len, burst) = (request.len(), request.repeat(scenario.depth).into());
-    let http2 = Some(Http2Template::plain(scheme, &texts));
-    Sending::Alike(Alike { burst, len, http2, whole: None, rules })
-}
-
-/// Requests that take turns by weight.
-fn requests(scenario: &Scenario, targets: Vec<Target>) -> Arc<Requests> {
-    let order = Mix::new(&[2, 1, 1]).expect("weights");
-    Arc::new(Requests::new(targets, order, scenario.seed, true, (0, 1)))
-}
-
-/// The rules that decide whether an answer is good.
-fn rules(plan: &HttpPlan) -> Rules {
-    Rules {
-        body: plan.expect_body.then(|| BODY.into()).filter(|_| plan.method != "HEAD"),
-        head_request: plan.method == "HEAD",
-        idempotent: plan.method != "POST",
-        ..Rules::default()
-    }
-}
-
-fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> OverHttp1<Plain> + use<> {
-    let body = if plan.method == "POST" { "name=value" } else { "" };
-    let fields = match plan.method {
-        "POST" => format!("Content-Length: {}\r\n", body.len()),
-        _ => String::new(),
-    };
-    let close = if scenario.close { "Connection: close\r\n" } else { "" };
-    let request = format!("{} / HTTP/1.1\r\nHost: a\r\n{fields}{close}\r\n{body}", plan.method);
-    let rules = rules(plan);
-    let sending = if plan.several {
-        Sending::Several(several(scenario, plan, &rules))
-    } else {
-        Sending::http1(request.repeat(scenario.depth).into_bytes().into(), scenario.depth, rules)
-    };
-    move |_| Http::new(Http1::default(), Plain::new(sending.clone(), None), false)
-}
-
-/// Builds three targets of the same request, taken in turn by weight. The second has placeholders
-/// to fill in.
-fn several(scenario: &Scenario, plan: &HttpPlan, rules: &Rules) -> Arc<Requests> {
-    let target = |places: bool| {
-        let mut headers = vec![("Host".to_owned(), "a".to_owned())];
-        if places {
-            headers.push(("X-Number".to_owned(), "{counter} {random}".to_owned()));
-        }
-        if scenario.close {
-            headers.push(("Connection".to_owned(), "close".to_owned()));
-        }
-        let body = (plan.method == "POST").then_some(&b"name=value"[..]);
-        let texts = Texts { method: plan.method, path: "/", headers: &headers, body };
-        Target { text: Text::Http1(Template::filled(&texts)), whole: None, rules: rules.clone() }
-    };
-    requests(scenario, vec![target(false), target(true), target(false)])
-}
-
-fn addresses() -> &'static [Address; 2] {
-    static ADDRESSES: OnceLock<[Address; 2]> = OnceLock::new();
+/// The dead address, and that of each origin.
+fn addresses() -> &'static [Address; 4] {
+    static ADDRESSES: OnceLock<[Address; 4]> = OnceLock::new();
     ADDRESSES.get_or_init(|| {
-        ["127.0.0.1:81", "127.0.0.1:80"].map(|text| text.parse().expect("an address"))
+        let texts = ["127.0.0.1:81", "127.0.0.1:80", "127.0.0.2:80", "127.0.0.3:80"];
+        texts.map(|text| text.parse().expect("an address"))
     })
 }
 
 fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Config {
     let first = usize::from(!scenario.dead_address);
     Config {
-        addresses: addresses()[first..].to_vec(),
+        addresses: addresses()[first..2].to_vec(),
         local_addresses: Vec::new(),
         depth: scenario.depth,
         refill: scenario.refill,
@@ -270,10 +126,16 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
         coalesce_ns: if scenario.kernel.coalesces { 100_000 } else { 0 },
         seed: scenario.seed,
         thread,
-        threads: scenario.threads,
+        threads: threads_of(scenario, thread),
         places: None,
         turns: None,
     }
+}
+
+/// The number of threads over which the load is divided at first, as this thread knows it.
+fn threads_of(scenario: &Scenario, thread: u32) -> u32 {
+    let joins = scenario.joins_ns.is_some() && thread + 1 < scenario.threads;
+    scenario.threads - u32::from(joins)
 }
 
 /// The parts of a run that a test may replace. Each function takes a thread's number and returns
@@ -289,14 +151,125 @@ pub struct Cast<'a, P: Spoken, G> {
     pub tls: Setups,
 }
 
-/// A generator, its kernel, and the channel of its reports.
+/// A program and its kernel.
 struct Thread<G> {
-    generator: G,
+    program: G,
     kernel: Kernel,
-    reports: Receiver<Report>,
 }
 
-fn play_in<P: Spoken>(
+/// A thread, whatever its program is.
+trait Playing {
+    /// The time of its next step; none if there is none.
+    fn next_ns(&self) -> Option<u64>;
+
+    /// Does the next step.
+    fn step(&mut self);
+
+    fn kernel(&mut self) -> &mut Kernel;
+
+    fn into_kernel(self: Box<Self>) -> Kernel;
+}
+
+impl<G: Program> Playing for Thread<G> {
+    fn next_ns(&self) -> Option<u64> {
+        let Thread { program, kernel } = self;
+        let next_ns = kernel.next_ns(program).filter(|_| !program.is_done());
+        next_ns.map(|at_ns| at_ns.max(kernel.clock_ns()))
+    }
+
+    fn step(&mut self) {
+        self.kernel.step(&mut self.program);
+    }
+
+    fn kernel(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn into_kernel(self: Box<Self>) -> Kernel {
+        self.kernel
+    }
+}
+
+/// The threads of a run, as they are made.
+struct Stage<'a> {
+    scenario: &'a Arc<Scenario>,
+    trace: bool,
+    tls: Setups,
+    peers: &'a dyn Fn(u32) -> Box<dyn Peers>,
+    threads: Vec<Box<dyn Playing>>,
+    inboxes: Vec<Sender<Command>>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(
+        scenario: &'a Arc<Scenario>,
+        trace: bool,
+        tls: Setups,
+        peers: &'a dyn Fn(u32) -> Box<dyn Peers>,
+    ) -> Self {
+        Stage { scenario, trace, tls, peers, threads: Vec::new(), inboxes: Vec::new() }
+    }
+
+    fn add(&mut self, thread: u32, inbox: Sender<Command>, program: impl Program + 'static) {
+        let (peers, server) = ((self.peers)(thread), self.tls.server.clone());
+        let kernel = Kernel::new(self.scenario, thread, peers, addresses(), server, self.trace);
+        self.threads.push(Box::new(Thread { program, kernel }));
+        self.inboxes.push(inbox);
+    }
+
+    /// Plays to the end.
+    fn play(mut self, reports: &Receiver<Event>) -> Played {
+        let mut front = Front::new(self.scenario, self.inboxes, self.trace);
+        front.begin(BEGIN_NS);
+        let steps = run(self.scenario, &mut self.threads, reports, &mut front);
+        let mut kernels: Vec<_> = self.threads.into_iter().map(Playing::into_kernel).collect();
+        kernels.iter_mut().for_each(Kernel::settle);
+        let end_ns = kernels.iter().map(Kernel::clock_ns).max().unwrap_or(0);
+        let (scenario, book) = (Arc::clone(self.scenario), Book::default());
+        Played { scenario, front, kernels, end_ns, steps, book }
+    }
+}
+
+impl Threads for Stage<'_> {
+    /// Keeps what the scenario says, where a plan is coarser or says nothing. TLS has the certificate
+    /// and the clock of the run.
+    fn config(&self, config: Config) -> Config {
+        let Scenario { connect_interval_ns, send_quantum_ns, .. } = **self.scenario;
+        let (tls, threads) = (self.tls.client.clone(), threads_of(self.scenario, config.thread));
+        Config { connect_interval_ns, send_quantum_ns, tls, threads, ..config }
+    }
+
+    fn take<P: Program + Send + 'static>(
+        &mut self,
+        thread: u32,
+        inbox: Sender<Command>,
+        program: P,
+    ) -> Result<(), Failure> {
+        self.add(thread, inbox, program);
+        Ok(())
+    }
+}
+
+/// Plays a scenario over HTTP, with the programs that the engine makes of its plan.
+fn play_plan(scenario: &Arc<Scenario>, trace: bool) -> Played {
+    let (listeners, numbers) = (Listeners::default(), Numbers::default());
+    let site = Shared::of(scenario);
+    let peers = |thread| -> Box<dyn Peers> {
+        match &scenario.protocol {
+            Protocol::Http2(plan) => {
+                Box::new(DrawnHttp2::new(scenario, plan, thread, &numbers, site.as_ref()))
+            }
+            _ => Box::new(Drawn::new(scenario, thread, &listeners, site.as_ref())),
+        }
+    };
+    let (sink, reports) = channel();
+    let mut stage = Stage::new(scenario, trace, tls_of(scenario), &peers);
+    plan::make(scenario, &sink, &mut stage).expect("the engine takes what is drawn");
+    let played = stage.play(&reports);
+    Played { book: site.map_or_else(Book::default, |site| site.book()), ..played }
+}
+
+fn play_in<P: Spoken + 'static>(
     scenario: &Arc<Scenario>,
     trace: bool,
     protocol: impl Fn(u32) -> P,
@@ -305,14 +278,15 @@ fn play_in<P: Spoken>(
 }
 
 /// Plays a scenario like [`play_in`], with `program` wrapped around each generator.
-fn play_drawn<P: Spoken, G: Program>(
+fn play_drawn<P: Spoken, G: Program + 'static>(
     scenario: &Arc<Scenario>,
     trace: bool,
     protocol: impl Fn(u32) -> P,
     program: impl Fn(Generator<P>) -> G,
 ) -> Played {
     let listeners = Listeners::default();
-    let peers = |thread| -> Box<dyn Peers> { Box::new(Drawn::new(scenario, thread, &listeners)) };
+    let peers =
+        |thread| -> Box<dyn Peers> { Box::new(Drawn::new(scenario, thread, &listeners, None)) };
     let tls = tls_of(scenario);
     let cast = Cast { protocol: &protocol, program: &program, peers: &peers, tls };
     play_as(scenario, trace, &cast)
@@ -323,44 +297,38 @@ fn tls_of(scenario: &Scenario) -> Setups {
         Protocol::Http2(Http2Plan { start: Start::Negotiated(_), .. }) => &["h2", "http/1.1"],
         _ => &[],
     };
-    if scenario.tls { Setups::both(alpn) } else { Setups::default() }
+    if scenario.tls { Setups::both(alpn, scenario.tunnel()) } else { Setups::default() }
 }
 
 /// Plays a scenario with the protocol and peers of `cast` instead of the scenario's own.
 #[must_use]
-pub fn play_as<P: Spoken, G: Program>(
+pub fn play_as<P: Spoken, G: Program + 'static>(
     scenario: &Arc<Scenario>,
     trace: bool,
     cast: &Cast<'_, P, G>,
 ) -> Played {
     let served = Arc::default();
-    let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
+    let (sink, reports) = channel();
+    let mut stage = Stage::new(scenario, trace, cast.tls.clone(), cast.peers);
     for thread in 0..scenario.threads {
-        let (to_generator, inbox) = channel();
-        let (sender, reports) = channel();
+        let (inbox, commands) = channel();
         let config = Arc::new(config(scenario, thread, cast.tls.client.clone()));
-        let outlet = Outlet::to(sender, |it| it);
+        let outlet = Outlet::to(sink.clone(), move |report| Event::Generator(thread, report));
         let (protocol, served) = ((cast.protocol)(thread), Arc::clone(&served));
-        let generator = Generator::new(config, protocol, served, inbox, outlet);
-        let generator = (cast.program)(generator);
-        let (peers, server) = ((cast.peers)(thread), cast.tls.server.clone());
-        let dead = addresses()[0].clone();
-        let kernel = Kernel::new(scenario, thread, peers, dead, server, trace);
-        threads.push(Thread { generator, kernel, reports });
-        inboxes.push(to_generator);
+        let generator = Generator::new(config, protocol, served, commands, outlet);
+        stage.add(thread, inbox, (cast.program)(generator));
     }
-    let mut front = Front::new(scenario, inboxes, trace);
-    front.begin(BEGIN_NS);
-    let steps = run(scenario, &mut threads, &mut front);
-    let mut kernels: Vec<Kernel> = threads.into_iter().map(|thread| thread.kernel).collect();
-    kernels.iter_mut().for_each(Kernel::settle);
-    let end_ns = kernels.iter().map(Kernel::clock_ns).max().unwrap_or(0);
-    Played { scenario: Arc::clone(scenario), front, kernels, end_ns, steps }
+    stage.play(&reports)
 }
 
 /// Runs until all threads have ended, nothing more can happen, or the promised end has passed.
 /// Returns the number of steps.
-fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut Front) -> u64 {
+fn run(
+    scenario: &Scenario,
+    threads: &mut [Box<dyn Playing>],
+    reports: &Receiver<Event>,
+    front: &mut Front,
+) -> u64 {
     let mut chance = Chance::part(scenario.seed, 99);
     let end_ns = BEGIN_NS + promised_ns(scenario);
     let mut now_ns = BEGIN_NS;
@@ -370,15 +338,11 @@ fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut F
         }
         if front.take_rings() {
             for thread in threads.iter_mut() {
-                thread.kernel.ring(now_ns + chance.below(20_000));
+                thread.kernel().ring(now_ns + chance.below(20_000));
             }
         }
-        let running = (0..threads.len()).filter(|index| !threads[*index].generator.is_done());
-        let next = running.filter_map(|index| {
-            let Thread { generator, kernel, .. } = &threads[index];
-            Some((kernel.next_ns(generator)?.max(kernel.clock_ns()), index))
-        });
-        let next = next.min();
+        let all = threads.iter().enumerate();
+        let next = all.filter_map(|(index, thread)| Some((thread.next_ns()?, index))).min();
         if let Some(front_ns) = front.next_ns()
             && next.is_none_or(|(at_ns, _)| front_ns <= at_ns)
         {
@@ -387,18 +351,20 @@ fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut F
             continue;
         }
         let Some((at_ns, index)) = next.filter(|(at_ns, _)| *at_ns <= end_ns) else { return step };
-        let Thread { generator, kernel, reports } = &mut threads[index];
-        kernel.step(generator);
+        threads[index].step();
+        let kernel = threads[index].kernel();
         if kernel.seen.stuck.is_some() {
             return step;
         }
         now_ns = now_ns.max(at_ns);
-        let reported_ns = kernel.clock_ns();
-        reports
-            .try_iter()
-            .for_each(|report| front.handle_report(index as u32, reported_ns, report));
-        for (to, act) in threads[index].kernel.mail() {
-            threads[to as usize].kernel.deliver_mail(act);
+        let (reported_ns, mail) = (kernel.clock_ns(), kernel.mail());
+        for event in reports.try_iter() {
+            if let Event::Generator(reporter, report) = event {
+                front.handle_report(reporter, reported_ns, report);
+            }
+        }
+        for (to, act) in mail {
+            threads[to as usize].kernel().deliver_mail(act);
         }
     }
     STEPS_MOST
@@ -415,9 +381,7 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
             // Each request may be the last one before all patience ends (three timeouts and 2 s
             // since the last success).
             Stop::Requests(count) => {
-                (count + 4) * (scenario.timeout_ns + 1_100_000_000)
-                    + 2 * S
-                    + scheduled_ns(&phase.load)
+                (count + 4) * session_ns(scenario) + 2 * S + scheduled_ns(&phase.load)
             }
         };
         phase.pause_ns.max(phase.not_before_ns)
@@ -427,6 +391,15 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
             + connecting_ns
     });
     connecting_ns + phases.sum::<u64>()
+}
+
+/// The longest time that a session takes, or a request without sessions, if all of its requests
+/// run into the timeout and their connections have to be opened again.
+fn session_ns(scenario: &Scenario) -> u64 {
+    let request_ns = scenario.timeout_ns + 1_100_000_000;
+    let steps = scenario.talk.iter().flat_map(|talk| &talk.steps);
+    let steps_ns = steps.map(|step| u64::from(step.repeat) * (request_ns + step.think_ns.1));
+    steps_ns.sum::<u64>().max(request_ns)
 }
 
 /// The duration of an open loop's schedule, in ns; 0 for other loads.

@@ -2,6 +2,8 @@
 //! a test of its own.
 
 mod http2;
+mod pace;
+mod talk;
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use trueload_load::{Load, Stop};
 use trueload_wire::shootout::Dialect;
 
 pub use http2::{Choice, Http2Manner, Http2Plan, Http2Trick, Leave, Start};
+pub use pace::{Pace, Proxy};
+pub use talk::{Leads, Order, PartEnd, PartKind, Place, Rows, Site, Step, Stream, Talk, permitted};
 
 /// Length of the longest request or ordinary answer, in bytes, for estimating how long an exchange
 /// may take.
@@ -36,6 +40,8 @@ pub struct Scenario {
     pub seed: u64,
     /// The protocol.
     pub protocol: Protocol,
+    /// The conversation that is had over HTTP; none for the same requests again and again.
+    pub talk: Option<Talk>,
     /// Number of generators that share the load.
     pub threads: u32,
     /// Number of connections over all threads at the start.
@@ -58,6 +64,9 @@ pub struct Scenario {
     pub connect_interval_ns: u64,
     /// Minimum time between two wake-ups for sends of an open loop.
     pub send_quantum_ns: u64,
+    /// The time after the start of the first phase at which the last thread begins to connect, as
+    /// an engine of its own that joins the others; none if all begin together.
+    pub joins_ns: Option<u64>,
     /// The load, phase by phase.
     pub phases: Vec<PhasePlan>,
     /// The time after the start of the run at which the generators are told to end; none for after
@@ -83,6 +92,7 @@ impl Default for Scenario {
         Scenario {
             seed: 1,
             protocol: Protocol::Http(HttpPlan { method: "GET", several: true, expect_body: true }),
+            talk: None,
             threads: 1,
             connections: 2,
             depth: 1,
@@ -94,6 +104,7 @@ impl Default for Scenario {
             connect_timeout_ns: 500 * MS,
             connect_interval_ns: 0,
             send_quantum_ns: 0,
+            joins_ns: None,
             phases: vec![PhasePlan {
                 load,
                 stop,
@@ -288,6 +299,10 @@ pub struct Manner {
     /// The peer forgets a connection that has been quiet for this long since its last answer. It
     /// resets the connection at the next request.
     pub forgets_ns: Option<u64>,
+    /// What the proxy does that leads to the peer, if one does.
+    pub proxy: Proxy,
+    /// How slowly the peer reads and writes.
+    pub pace: Pace,
     /// The behaviour over HTTP/2. There the peer uses only [`Style::body_bytes`] and the status of
     /// `style`, and none of the `tricks` above. A peer that chooses HTTP/1.1 uses only them.
     pub http2: Http2Manner,
@@ -303,6 +318,8 @@ impl Default for Manner {
             tricks: Vec::new(),
             keeps_open: false,
             forgets_ns: None,
+            proxy: Proxy::Opens(Bytes(b"HTTP/1.1 200 OK\r\n\r\n")),
+            pace: Pace::default(),
             http2: Http2Manner::default(),
         }
     }
@@ -417,6 +434,9 @@ pub enum Trick {
     FloodUnread(Bytes),
     /// Reads nothing from here on.
     ReadsNothing,
+    /// Sends so many answers, one after each of these times in ns, whether or not their requests
+    /// have come.
+    Guess(u64, u32),
 }
 
 impl Trick {
@@ -435,11 +455,12 @@ impl Scenario {
     #[must_use]
     pub fn is_fair(&self) -> bool {
         let succeeds = |manner: &Manner| !matches!(manner.style, Style::Status(_));
-        self.peers.iter().all(succeeds) && self.is_well_formed()
+        let talk = self.talk.as_ref().is_none_or(Talk::is_right);
+        talk && self.peers.iter().all(succeeds) && self.is_well_formed()
     }
 
-    /// Whether the peers are fair, except that some may answer with an unsuccessful status. Then
-    /// nothing else may fail. False for peers that the scenario does not describe.
+    /// Whether the peers are fair, except that some may answer with an unsuccessful status, or lead
+    /// a conversation where it ends in a failure. Then nothing else may fail. False for peers that the scenario does not describe.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {
         let described = !self.peers.is_empty();
@@ -459,8 +480,37 @@ impl Scenario {
                     Protocol::Http2(plan) => manner.http2.is_right(plan, self.depth),
                     _ => true,
                 };
-                style && greeting && accepted && tricks && http2
+                let tunnel = self.tunnel().is_none() || matches!(manner.proxy, Proxy::Opens(_));
+                style && greeting && accepted && tricks && http2 && tunnel
             })
+    }
+
+    /// Whether an engine may join the first phase while it goes on: its load can be divided anew.
+    #[must_use]
+    pub fn is_divisible(&self) -> bool {
+        let Some(first) = self.phases.first() else { return false };
+        let kept = match &self.talk {
+            None => matches!(&self.protocol, Protocol::Http(plan) if !plan.several),
+            Some(talk) => {
+                let fixed = talk.connect_open || talk.rows.is_some();
+                talk.steps.is_empty() && talk.origins.is_empty() && !fixed
+            }
+        };
+        let even = match &first.load {
+            Load::Closed { active } => active.is_empty(),
+            load => load.is_scheduled(),
+        };
+        kept && even && first.idle == 0 && matches!(first.stop, Stop::After(_))
+    }
+
+    /// The failures that well-formed peers may cause.
+    #[must_use]
+    pub fn excuses(&self) -> &'static [&'static str] {
+        match &self.talk {
+            Some(talk) => talk.excuses(),
+            None if self.is_fair() => &[],
+            None => &["status"],
+        }
     }
 
     /// Maximum number of connections over all threads.
@@ -480,9 +530,15 @@ impl Scenario {
         loads.max().unwrap_or(1)
     }
 
-    /// A generous upper bound on the time of an exchange when every peer answers rightly, in ns.
+    /// A generous upper bound on the time of a request when every peer answers rightly, in ns.
     #[must_use]
     pub fn slowest_ns(&self) -> u64 {
+        let exchange_ns = self.exchange_ns() + self.slowness_ns();
+        self.talk.as_ref().map_or(exchange_ns, |talk| talk.slowest_ns(exchange_ns))
+    }
+
+    /// The same of one exchange, without the pauses in its answer.
+    fn exchange_ns(&self) -> u64 {
         let Scenario { kernel, peers, depth, .. } = self;
         let size = match self.protocol {
             Protocol::Tcp { size, .. } | Protocol::Ws { size } | Protocol::Udp { size } => {
@@ -495,7 +551,9 @@ impl Scenario {
             Style::Large(bytes) => bytes as u64 + MESSAGE_BYTES,
             _ => 2 * MESSAGE_BYTES,
         });
-        let answer = large.max().unwrap_or(0).max(size);
+        let more = self.talk.as_ref().map_or(0, Talk::more_bytes);
+        let size = size + more.min(300);
+        let answer = large.max().unwrap_or(0).max(size) + more;
         let depth = (*depth as u64).max(self.in_flight_most());
         let connections = u64::from(self.connections_most()) + 8;
         let way_ns = 2 * (kernel.latency_ns + kernel.jitter_ns);

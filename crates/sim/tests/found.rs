@@ -6,7 +6,7 @@ use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_sim::check;
 use trueload_sim::scenario::{
     Accept, Bytes, Choice, Delay, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan, MS,
-    Manner, PhasePlan, Protocol, S, Scenario, Start, Trick,
+    Manner, PhasePlan, Protocol, S, Scenario, Site, Start, Talk, Trick,
 };
 use trueload_wire::shootout::Dialect;
 
@@ -265,6 +265,26 @@ fn a_peer_that_resets_a_connection_at_once_sends_nothing_on_it() {
         phases: vec![closed(Stop::Requests(20))],
         kernel: KernelPlan { room: 10, read_most: 11, read_all: false, ..KernelPlan::default() },
         peers: vec![resets, Manner::default()],
+        ..Scenario::default()
+    });
+}
+
+// Found by seed 858: bytes of nobody's came while the rest of a request that had ended waited to be sent. The length of
+// the request asked last was wanted, and there was none.
+#[test]
+fn a_connection_that_follows_redirects_hears_bytes_while_nothing_is_outstanding() {
+    let site = Site { hops_most: 1, ..Site::default() };
+    let flood = Manner { greeting: Some(Trick::FloodUnread(Bytes(b"x"))), ..Manner::default() };
+    let double =
+        Manner { tricks: vec![(0, Trick::Double), (1, Trick::Double)], ..Manner::default() };
+    every_law_holds(&Scenario {
+        talk: Some(Talk { follow: Some(2), site, ..Talk::default() }),
+        protocol: Protocol::Http(HttpPlan { method: "GET", several: false, expect_body: false }),
+        connections: 4,
+        timeout_ns: 10 * MS,
+        phases: vec![PhasePlan { connections: 4, ..closed(Stop::Requests(40)) }],
+        kernel: KernelPlan { read_most: 4, read_random: true, room: 8, ..KernelPlan::default() },
+        peers: vec![flood, double],
         ..Scenario::default()
     });
 }

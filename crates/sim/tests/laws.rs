@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use trueload_meter::{Answered, Backlog, Class, Deliveries};
+use trueload_load::{Arrivals, Load, Stage, Stop};
+use trueload_meter::{Answered, Backlog, Class, Deliveries, SessionMeter, Streams};
 use trueload_sim::laws;
 use trueload_sim::peers::{Spoken, Versions};
 use trueload_sim::play::{Played, play};
-use trueload_sim::scenario::{MS, S, Scenario, Style};
+use trueload_sim::scenario::{MS, Manner, S, Scenario, Step, Style, Talk, Trick};
 use trueload_wire::http2::client::Account;
 
 /// The laws that are broken when a good run is changed so.
@@ -132,7 +133,71 @@ const TAMPERS: &[(&str, Tamper)] = &[
         let account = Account { open_ns: u128::from(10 * S), ..Account::default() };
         played.front.done[0].done.account = Some(account);
     }),
+    ("a session settles once", |played| {
+        let sessions = SessionMeter { begun: 1, ..SessionMeter::default() };
+        played.front.done[0].done.meter.sessions = Some(sessions);
+    }),
+    ("a session settles once", |played| {
+        let sessions = SessionMeter { begun: 1, ok: 1, failed: 1, ..SessionMeter::default() };
+        played.front.done[0].done.meter.sessions = Some(sessions);
+    }),
+    ("what follows a failure is skipped", |played| {
+        played.book.behind_failure = Some("GET /s/0/1/1/1/0/0/0".to_owned());
+    }),
+    ("what follows a failure is skipped", |played| {
+        let step = Step { method: "GET", repeat: 3, think_ns: (0, 0), takes: None };
+        talk(played, Talk { steps: vec![step], ..Talk::default() });
+        let sessions = SessionMeter { begun: 1, failed: 1, ..SessionMeter::default() };
+        played.front.done[0].done.meter.sessions = Some(sessions);
+    }),
+    ("a chain is one request", |played| {
+        talk(played, Talk { follow: Some(1), ..Talk::default() });
+    }),
+    ("a chain is one request", |played| {
+        talk(played, Talk { follow: Some(1), ..Talk::default() });
+        let redirects = played.front.done[0].done.meter.redirects.get_or_insert_default();
+        redirects.record_followed(302, 1);
+        redirects.record_ok(1, 20);
+    }),
+    ("a part is counted once", |played| {
+        let mut streams = Streams::default();
+        streams.record_parts(true, None, 0);
+        streams.record_whole(1, 3);
+        played.front.done[0].done.meter.streams = Some(streams.into());
+    }),
+    ("no origin starves another", |played| {
+        talk(played, Talk { origins: vec![1, 1], ..Talk::default() });
+    }),
+    ("each arrival is scheduled once", |played| {
+        let stages = [Stage { ns: S, from: 10.0, to: 10.0 }].into();
+        let share = &mut played.front.assigned[0].share;
+        share.load = Load::Open { stages, arrivals: Arrivals::Constant };
+        share.stop = Stop::After(S);
+    }),
+    ("nothing waits beside a free connection", |played| {
+        let stages = [Stage { ns: 9 * S, from: 10.0, to: 10.0 }].into();
+        let share = &mut played.front.assigned[0].share;
+        share.load = Load::Open { stages, arrivals: Arrivals::Constant };
+        share.stop = Stop::After(9 * S);
+        let meter = &mut played.front.done[0].done.meter;
+        (meter.scheduled, meter.issued) = (90, 1);
+    }),
+    ("a latency has the exchange in it", |played| {
+        let meter = &mut played.front.done[0].done.meter;
+        let slow = Answered { service_ns: S, ..fastest() };
+        (0..9).for_each(|_| meter.record_ok(&slow, 100));
+    }),
+    ("guesses are found out", |played| {
+        let tricks = vec![(0, Trick::Guess(MS, 9))];
+        Arc::make_mut(&mut played.scenario).peers = vec![Manner { tricks, ..Manner::default() }];
+        let meter = &mut played.front.done[0].done.meter;
+        (meter.early.asked, meter.issued) = (1, 10_000);
+    }),
 ];
+
+fn talk(played: &mut Played, talk: Talk) {
+    Arc::make_mut(&mut played.scenario).talk = Some(talk);
+}
 
 fn take_meter(played: &mut Played) -> trueload_meter::Meter {
     std::mem::take(&mut played.front.done[0].done.meter)

@@ -1,6 +1,8 @@
 //! Some hundred seeds, and the scenarios that found something, played against every law.
 
-use trueload_sim::scenario::{Protocol, Scenario, Start, Style, Version};
+use trueload_sim::scenario::{
+    Manner, Order, Pace, Protocol, Scenario, Start, Style, Talk, Version, permitted,
+};
 use trueload_sim::{check, draw, run, run_twice};
 
 #[test]
@@ -91,4 +93,42 @@ fn some_seeds_draw_servers_that_forget_connections_and_others_that_answer_with_a
     assert!(scenarios.iter().filter(forgets).count() >= 5);
     assert!(scenarios.iter().filter(refuses).count() >= 5);
     assert!(scenarios.iter().filter(refuses).all(|scenario| !scenario.is_fair()));
+}
+
+#[test]
+fn the_seeds_draw_every_part_of_conversations_over_each_version() {
+    let scenarios: Vec<_> = (0..6000).map(draw::scenario).collect();
+    let talks =
+        || scenarios.iter().filter_map(|scenario| Some((scenario, scenario.talk.as_ref()?)));
+    let some = |what: &str, holds: &dyn Fn(&Scenario, &Talk) -> bool| {
+        let count = talks().filter(|(scenario, talk)| holds(scenario, talk)).count();
+        assert!(count >= 10, "{what}: {count} of 6000");
+    };
+    let http2 = |scenario: &Scenario| matches!(scenario.protocol, Protocol::Http2(_));
+    let either = |scenario: &Scenario| match &scenario.protocol {
+        Protocol::Http2(plan) => matches!(plan.start, Start::Negotiated(_)),
+        _ => false,
+    };
+    for over_http2 in [false, true] {
+        some("sessions", &|it, talk| http2(it) == over_http2 && !talk.steps.is_empty());
+        some("redirects", &|it, talk| http2(it) == over_http2 && talk.follow.is_some());
+        some("streams", &|it, talk| http2(it) == over_http2 && talk.stream.is_some());
+        some("origins", &|it, talk| http2(it) == over_http2 && !talk.origins.is_empty());
+        some("connect-open", &|it, talk| http2(it) == over_http2 && talk.connect_open);
+        some("closing hops", &|it, talk| {
+            http2(it) == over_http2 && talk.follow.is_some() && it.close
+        });
+    }
+    some("streams over either", &|it, talk| either(it) && talk.stream.is_some());
+    some("proxies", &|_, talk| talk.tunnel);
+    some("rows", &|_, talk| talk.rows.is_some_and(|rows| rows.order == Order::Unique));
+    some("failures", &|it, talk| it.is_well_formed() && talk.site.fails_one_in > 0);
+    some("redirects that end badly", &|_, talk| talk.site.leads.is_some());
+    some("right conversations", &|it, _| it.is_fair());
+    assert!(talks().all(|(it, talk)| permitted(talk, &it.protocol, (it.depth, it.close, it.tls))));
+    let joins = scenarios.iter().filter(|scenario| scenario.joins_ns.is_some()).count();
+    assert!(joins >= 10, "{joins} of 6000 are joined");
+    let slow = |manner: &Manner| manner.pace != Pace::default();
+    let slow = scenarios.iter().filter(|scenario| scenario.peers.iter().any(slow)).count();
+    assert!(slow >= 100, "{slow} of 6000 have slow peers");
 }

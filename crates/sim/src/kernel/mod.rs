@@ -8,6 +8,7 @@
 mod datagrams;
 mod net;
 mod peers;
+mod proxy;
 mod secure;
 mod socket;
 
@@ -23,6 +24,7 @@ use crate::history::{Event, History, readable};
 use crate::peers::{Peers, Versions, What};
 use crate::play::BEGIN_NS;
 use crate::scenario::{KernelPlan, Scenario, US};
+pub(crate) use net::UNIX_NS;
 pub use secure::Setups;
 use socket::Socket;
 
@@ -127,7 +129,8 @@ pub struct Kernel {
     /// The time before the first send of this batch that left at once, since the program last
     /// called [`Net::hand_over`].
     sending_since_ns: Option<u64>,
-    dead_address: Address,
+    /// The dead address, and that of each origin.
+    addresses: &'static [Address],
     peers: Box<dyn Peers>,
     /// The TLS setup of the peers, if they speak TLS.
     tls: Option<server::Setup>,
@@ -148,13 +151,13 @@ pub struct Kernel {
 
 impl Kernel {
     /// Creates the kernel of a thread. Its clock starts at [`BEGIN_NS`]. `peers` answer at every
-    /// address except `dead_address`.
+    /// address except the first.
     #[must_use]
     pub fn new(
         scenario: &Arc<Scenario>,
         thread: u32,
         peers: Box<dyn Peers>,
-        dead_address: Address,
+        addresses: &'static [Address],
         tls: Option<server::Setup>,
         trace: bool,
     ) -> Self {
@@ -173,7 +176,7 @@ impl Kernel {
             rung_ns: None,
             unhanded: Vec::new(),
             sending_since_ns: None,
-            dead_address,
+            addresses,
             peers,
             tls,
             open: 0,
@@ -265,7 +268,7 @@ impl Kernel {
                 _ => {}
             }
         }
-        self.seen.mistake = self.peers.mistake();
+        self.seen.mistake = self.seen.mistake.take().or_else(|| self.peers.mistake());
         self.seen.whole = self.peers.whole();
         self.seen.repeats_most = self.peers.repeats_most();
         self.seen.versions = self.peers.versions();
@@ -489,8 +492,7 @@ impl Kernel {
             };
             socket.on_wire += taken.len();
             socket.last_out_ns = socket.last_out_ns.max(clock_ns + way_ns);
-            let arrives_ns = socket.last_out_ns;
-            self.later(arrives_ns, index, Happening::AtPeer(taken));
+            self.read_slowly(index, &taken);
         }
         if self.sockets[index as usize].outbox.is_empty() {
             self.end_if_asked(index);

@@ -17,7 +17,7 @@ use crate::scenario::Accept;
 
 /// The wall-clock time at which a run's clock was 0, in ns since 1970: in 2035, so that nobody
 /// takes it for today.
-pub(super) const UNIX_NS: u64 = 2_051_222_400_000_000_000;
+pub(crate) const UNIX_NS: u64 = 2_051_222_400_000_000_000;
 
 impl Kernel {
     /// Accounts for bytes added to a socket's send queue, and sends them if sends leave at once.
@@ -116,11 +116,13 @@ impl Net for Kernel {
     ) -> Result<Token, ConnectError> {
         self.clock_ns += self.plan.send_cost_ns;
         let index = self.sockets.len() as u32;
-        let accept = if *to.address == self.dead_address {
+        let accept = if *to.address == self.addresses[0] {
             Accept::Refused
         } else {
             self.seen.attempts += 1;
-            self.peers.attempt(index)
+            let origin = self.addresses.iter().position(|known| known == to.address);
+            // Behind the dead address stand those of the origins.
+            self.peers.attempt(index, origin.map_or(0, |at| at.saturating_sub(1) as u32))
         };
         self.note("connects", u64::from(index), b"", || {
             format!("#{index}, slot {key}, {accept:?}")
@@ -133,6 +135,8 @@ impl Net for Kernel {
         }
         let mut socket = Socket::new(key, self.clock_ns);
         socket.secured = self.tls.as_ref().map(|tls| Secured::new(tls, self.peers.alpn(index)));
+        socket.pace = self.peers.pace(index);
+        socket.proxy = self.scenario.tunnel().map(|_| Vec::new());
         self.sockets.push(socket);
         self.open += 1;
         self.seen.open_most = self.seen.open_most.max(self.open);

@@ -4,6 +4,9 @@
 use super::{Happening, Kernel};
 use crate::peers::{Act, What};
 
+/// Bytes that a slow peer reads at once.
+const SLOW_BYTES: usize = 256;
+
 impl Kernel {
     /// Takes what the peers of this thread do on connections of other threads.
     pub fn mail(&mut self) -> Vec<(u32, Act)> {
@@ -13,6 +16,19 @@ impl Kernel {
     /// Schedules what a peer of another thread does on a connection of this one.
     pub fn deliver_mail(&mut self, act: Act) {
         self.plan_acts(vec![act]);
+    }
+
+    /// Lets the peer read bytes that leave now, as fast as it reads.
+    pub(super) fn read_slowly(&mut self, index: u32, bytes: &[u8]) {
+        let socket = &mut self.sockets[index as usize];
+        let read_ns = socket.pace.read_ns;
+        let most = if read_ns > 0 { SLOW_BYTES } else { bytes.len() };
+        for piece in bytes.chunks(most) {
+            let socket = &mut self.sockets[index as usize];
+            socket.last_out_ns += read_ns * piece.len() as u64;
+            let arrives_ns = socket.last_out_ns;
+            self.later(arrives_ns, index, Happening::AtPeer(piece.to_vec()));
+        }
     }
 
     pub(super) fn at_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) {
@@ -34,6 +50,8 @@ impl Kernel {
     /// Delivers bytes to a peer and returns what it does in reply.
     pub(super) fn deliver_to_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) -> Vec<Act> {
         let mut acts = Vec::new();
+        let Some(bytes) = self.through_proxy(at_ns, index, bytes, &mut acts) else { return acts };
+        let bytes = &bytes[..];
         let Some(secured) = &mut self.sockets[index as usize].secured else {
             self.peers.receive(index, at_ns, bytes, &mut acts);
             return acts;
@@ -76,12 +94,12 @@ impl Kernel {
                     None => bytes,
                 };
                 socket.answered += u64::from(answered.is_some());
-                Happening::Bytes(sealed, answered)
+                return self.write_slowly(index, sealed, answered);
             }
             What::SendRaw(bytes) => Happening::Bytes(bytes, None),
             What::GoOn => return,
             What::Fin => {
-                if let Some(secured) = secured {
+                if let Some(secured) = secured.filter(|_| socket.proxy.is_none()) {
                     let close_notify = secured.close();
                     self.later(arrives_ns, index, Happening::Bytes(close_notify, None));
                 }
@@ -93,5 +111,19 @@ impl Kernel {
             }
         };
         self.later(arrives_ns, index, happening);
+    }
+
+    /// Sends bytes that a peer writes now, piece by piece if it is slow. The last piece settles a
+    /// request.
+    fn write_slowly(&mut self, index: u32, bytes: Vec<u8>, answered: Option<u64>) {
+        let socket = &self.sockets[index as usize];
+        let (most, every_ns) = socket.pace.writes.unwrap_or((bytes.len(), 0));
+        let mut pieces = bytes.chunks(most.max(1)).peekable();
+        while let Some(piece) = pieces.next() {
+            let arrives_ns = self.sockets[index as usize].last_in_ns;
+            let settles = answered.filter(|_| pieces.peek().is_none());
+            self.later(arrives_ns, index, Happening::Bytes(piece.to_vec(), settles));
+            self.sockets[index as usize].last_in_ns += every_ns;
+        }
     }
 }

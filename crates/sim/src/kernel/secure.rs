@@ -25,9 +25,9 @@ pub struct Setups {
 
 impl Setups {
     /// Creates the setups of a server and of a client that trusts its certificate. The client
-    /// offers `alpn`.
+    /// offers `alpn`, and asks a proxy for a tunnel by this request, if there is one.
     #[must_use]
-    pub fn both(alpn: &[&str]) -> Self {
+    pub fn both(alpn: &[&str], tunnel: Option<&[u8]>) -> Self {
         let (certificate, key) = pems();
         let options = Options {
             server_name: NAME.to_owned(),
@@ -35,7 +35,7 @@ impl Setups {
             alpn_required: false,
             trust: Trust::Given(certificates(certificate.as_bytes()).expect("it was just made")),
             identity: None,
-            tunnel: None,
+            tunnel: tunnel.map(Arc::from),
             resumption: true,
         };
         let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes());

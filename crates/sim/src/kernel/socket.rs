@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use trueload_drive::{ConnectError, Outbox, PeerClose};
 
 use super::secure::Secured;
+use crate::scenario::Pace;
 
 /// A connection of one generator.
 #[derive(Debug)]
@@ -38,6 +39,10 @@ pub(super) struct Socket {
     /// Whether the program asked for arrival times, and the time of the last arrival.
     pub(super) watched: bool,
     pub(super) arrived_ns: u64,
+    /// How slowly the peer reads and writes.
+    pub(super) pace: Pace,
+    /// What has come to the proxy, until it has opened a tunnel; none without a proxy.
+    pub(super) proxy: Option<Vec<u8>>,
     /// The peer's end of TLS.
     pub(super) secured: Option<Secured>,
     pub(super) peer_alive: bool,
@@ -78,6 +83,8 @@ impl Socket {
             is_ready: false,
             watched: false,
             arrived_ns: 0,
+            pace: Pace::default(),
+            proxy: None,
             secured: None,
             peer_alive: false,
             last_out_ns: now_ns,

@@ -41,12 +41,17 @@ pub(super) fn a_connection_counts_as_what_it_speaks(played: &mut Played) -> Resu
     let fair = played.scenario.is_well_formed();
     for (thread, kernel) in played.kernels.iter().enumerate() {
         let Some(Versions { http1, http2, other }) = kernel.seen.versions else { continue };
-        let own = || played.front.done.iter().filter(|done| done.thread as usize == thread);
+        let done = &played.front.done;
+        let own = || done.iter().filter(|done| done.kernel(&played.scenario) == thread);
         let phases = own().count() as u64;
         let mut found = Account::default();
         own().filter_map(|reported| reported.done.account).for_each(|one| found.merge(&one));
         // A request that is sent again after the window counts no connection.
         let again: u64 = own().map(|reported| reported.done.meter.stale).sum();
+        // Nor does one whose connection is opened for it in the window, and is there behind it, nor
+        // a hop.
+        let opens = played.scenario.talk.as_ref().is_some_and(|talk| talk.connect_open);
+        let again = again + u64::from(opens || played.scenario.hops_move());
         // A peer of HTTP/2 that answers in HTTP/1.1 counts as one of HTTP/1.1.
         let odd = if fair { 0 } else { http2.established + phases * other };
         let right = |count: u64, Spoken { established, used }: Spoken, odd: u64| {

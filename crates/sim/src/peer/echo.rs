@@ -23,7 +23,7 @@ impl Speech for Echo {
         let len = self.kept.len() / self.size * self.size;
         for message in self.kept[..len].chunks(self.size) {
             let start = self.whole * self.size as u64;
-            requests.push(Request { start, payload: message.to_vec(), to_all: None });
+            requests.push(Request { payload: message.to_vec(), ..Request::at(start) });
             self.whole += 1;
         }
         self.kept.drain(..len);

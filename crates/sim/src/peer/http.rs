@@ -1,12 +1,15 @@
 //! An HTTP/1.1 server. It finds where requests end, and writes answers in several forms.
 
-use super::{Request, Speech};
+use super::site::Part;
+use super::{Asked, Reply, Request, Speech, Talking};
 use crate::scenario::{BODY, Style};
 
 #[derive(Debug)]
 pub(crate) struct Http {
     /// Requests are HEAD, so answers have no body.
     head: bool,
+    /// The site of a conversation.
+    talking: Option<Talking>,
     /// The received part of the next request, and the offset at which it began.
     kept: Vec<u8>,
     start: u64,
@@ -15,8 +18,15 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) fn new(head: bool) -> Self {
-        Http { head, kept: Vec::new(), start: 0, whole: 0, answers: 0 }
+    pub(crate) fn new(head: bool, talking: Option<Talking>) -> Self {
+        Http { head, talking, kept: Vec::new(), start: 0, whole: 0, answers: 0 }
+    }
+
+    /// Tells the site that a whole answer was sent.
+    pub(crate) fn note_whole(&self, reply: &Reply) {
+        if let Some(talking) = &self.talking {
+            talking.site.note_whole(reply.parts);
+        }
     }
 
     /// Length of the first request in `kept`; none while it is incomplete.
@@ -33,15 +43,19 @@ impl Speech for Http {
     fn receive(&mut self, bytes: &[u8], requests: &mut Vec<Request>, _: &mut Vec<u8>) {
         self.kept.extend_from_slice(bytes);
         while let Some(len) = self.first_len() {
-            self.kept.drain(..len);
-            requests.push(Request { start: self.start, payload: Vec::new(), to_all: None });
+            let bytes: Vec<u8> = self.kept.drain(..len).collect();
+            let reply = self.talking.as_ref().and_then(|talking| talking.take(&asked(&bytes)));
+            requests.push(Request { reply, ..Request::at(self.start) });
             self.start += len as u64;
             self.whole += 1;
         }
     }
 
-    fn answer(&mut self, _: &Request, style: Style, last: bool, out: &mut Vec<u8>) {
+    fn answer(&mut self, request: &Request, style: Style, last: bool, out: &mut Vec<u8>) {
         self.answers += 1;
+        if let Some(reply) = &request.reply {
+            return parts(reply, style, last).iter().for_each(|part| out.extend(&part.bytes));
+        }
         let large = match style {
             Style::Large(bytes) => "y".repeat(bytes),
             _ => BODY.to_owned(),
@@ -79,4 +93,74 @@ impl Speech for Http {
     fn begun(&self) -> u64 {
         self.whole + u64::from(!self.kept.is_empty())
     }
+}
+
+/// Reads a complete request.
+fn asked(bytes: &[u8]) -> Asked {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let mut words = head.lines().next().unwrap_or("").split(' ');
+    let mut word = || words.next().unwrap_or("").to_owned();
+    let (method, path) = (word(), word());
+    let field = |name: &str| {
+        let named = head.lines().filter_map(|line| line.split_once(": "));
+        let mut values = named.filter(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+        values.next().unwrap_or_default()
+    };
+    Asked { method, path, host: field("Host"), cookies: field("Cookie"), body: body.len() }
+}
+
+/// The form of an answer in HTTP/1.1: its head, and the pieces of its body.
+pub(super) fn parts(reply: &Reply, style: Style, last: bool) -> Vec<Part> {
+    let interim = if style == Style::Interim { "HTTP/1.1 103 Early Hints\r\n\r\n" } else { "" };
+    let minor = if style == Style::LaterVersion { 2 } else { 1 };
+    let mut head = format!("{interim}HTTP/1.{minor} {} Some Words\r\n", reply.status);
+    let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+    if last {
+        add("Connection", "close");
+    }
+    reply.fields.iter().for_each(|(name, value)| add(name, value));
+    let length = reply.len().to_string();
+    let chunked = match style {
+        Style::UntilEnd => reply.chunks,
+        _ if reply.parts.is_some() || style == Style::Chunked => true,
+        Style::Folded => {
+            add("X-Note", "one\r\n\tand the same");
+            add("Content-Length", &length);
+            false
+        }
+        Style::Repeated => {
+            add("Content-Length", &length);
+            add("Content-Length", &format!("{length}, {length}"));
+            false
+        }
+        _ => {
+            add("Content-Length", &length);
+            false
+        }
+    };
+    if chunked {
+        add("Transfer-Encoding", "chunked");
+    }
+    head.push_str("\r\n");
+    let mut parts = vec![Part { gap_ns: 0, bytes: head.into_bytes() }];
+    if reply.head {
+        return parts;
+    }
+    for part in &reply.body {
+        let bytes = if chunked { chunk(&part.bytes) } else { part.bytes.clone() };
+        if part.gap_ns > 0 {
+            parts.push(Part { gap_ns: part.gap_ns, bytes });
+        } else if let Some(before) = parts.last_mut() {
+            before.bytes.extend(bytes);
+        }
+    }
+    if chunked && let Some(before) = parts.last_mut() {
+        before.bytes.extend(b"0\r\n\r\n");
+    }
+    parts
+}
+
+fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }

@@ -9,6 +9,7 @@
 mod echo;
 mod http;
 mod http2;
+mod site;
 mod websocket;
 
 use std::cell::RefCell;
@@ -18,7 +19,13 @@ use std::sync::Arc;
 
 use crate::chance::Chance;
 use crate::peers::{Act, Peers, What};
-use crate::scenario::{Accept, End, Http2Plan, Manner, Protocol, Scenario, Style, Trick};
+use crate::scenario::{
+    Accept, End, Http2Plan, Manner, Pace, Protocol, Proxy, Scenario, Style, Trick,
+};
+pub use site::Book;
+pub(crate) use site::{
+    Asked, PATTERN, Reply, Shared, UPLOAD, host, path, path_of_step, row_text, value_name,
+};
 
 /// Stands for a connection number in an action that applies to all listeners.
 const ALL: u32 = u32::MAX;
@@ -38,6 +45,37 @@ pub(crate) struct Request {
     payload: Vec<u8>,
     /// For a broadcast, the bytes to send first to every listener.
     to_all: Option<Vec<u8>>,
+    /// For a conversation, the answer.
+    reply: Option<Reply>,
+}
+
+impl Request {
+    /// A request that began at this offset.
+    fn at(start: u64) -> Self {
+        Request { start, payload: Vec::new(), to_all: None, reply: None }
+    }
+}
+
+/// The site that a connection talks to.
+#[derive(Clone, Debug)]
+pub(crate) struct Talking {
+    site: Shared,
+    /// The thread and the number of the connection, and its origin.
+    on: (u32, u32),
+    origin: u32,
+}
+
+impl Talking {
+    /// Whether the parts of streams are frames.
+    fn counts_frames(&self) -> bool {
+        self.site.is_of_chunks()
+    }
+
+    /// Notes a request that has come; returns its answer.
+    fn take(&self, asked: &Asked) -> Option<Reply> {
+        self.site.note(asked, self.on, self.origin);
+        self.site.reply(asked)
+    }
 }
 
 /// The differences between protocols.
@@ -66,11 +104,11 @@ enum Language {
 }
 
 impl Language {
-    fn of(scenario: &Scenario) -> Self {
+    fn of(scenario: &Scenario, talking: Option<Talking>) -> Self {
         match &scenario.protocol {
             // A peer may choose HTTP/1.1 where HTTP/2 is offered.
             Protocol::Http(plan) | Protocol::Http2(Http2Plan { http: plan, .. }) => {
-                Language::Http(http::Http::new(plan.method == "HEAD"))
+                Language::Http(http::Http::new(plan.method == "HEAD", talking))
             }
             Protocol::Tcp { size, .. } | Protocol::Udp { size } => {
                 Language::Echo(echo::Echo::new(*size))
@@ -115,20 +153,29 @@ impl Turns {
         Turns { scenario: Arc::clone(scenario), thread, attempts: 0 }
     }
 
-    /// Returns the manner of the next attempt, and its random numbers. If a connection results, it
-    /// has the number `index`.
-    fn next(&mut self, index: u32) -> (Manner, Chance) {
+    /// Returns the manner of the next attempt, which is to an origin, and its random numbers. If a
+    /// connection results, it has the number `index`. The manners of several origins are theirs.
+    fn next(&mut self, index: u32, origin: u32) -> (Manner, Chance) {
         let manners = &self.scenario.peers;
-        let manner = manners[self.attempts % manners.len()].clone();
+        let turn = if self.scenario.parts() > 1 { origin as usize } else { self.attempts };
+        let manner = manners[turn % manners.len()].clone();
         self.attempts += 1;
         let number = u64::from(self.thread) << 32 | u64::from(index);
         (manner, Chance::part(self.scenario.seed ^ 0x5eed, number))
     }
 }
 
+impl Turns {
+    /// The site as a connection to an origin sees it.
+    fn talking(&self, site: Option<&Shared>, index: u32, origin: u32) -> Option<Talking> {
+        let on = (self.thread, index);
+        site.map(|site| Talking { site: site.clone(), on, origin })
+    }
+}
+
 impl End {
     /// The action by which a peer ends the connection, if any.
-    fn act(self) -> Option<What> {
+    pub(crate) fn act(self) -> Option<What> {
         match self {
             End::Fin => Some(What::Fin),
             End::Reset => Some(What::Reset),
@@ -148,13 +195,20 @@ pub(crate) struct Drawn {
     /// The peers by connection number.
     peers: BTreeMap<u32, Peer>,
     listeners: Listeners,
+    site: Option<Shared>,
     /// Actions on connections of other threads.
     mail: Vec<(u32, Act)>,
 }
 
 impl Drawn {
-    pub(crate) fn new(scenario: &Arc<Scenario>, thread: u32, listeners: &Listeners) -> Self {
+    pub(crate) fn new(
+        scenario: &Arc<Scenario>,
+        thread: u32,
+        listeners: &Listeners,
+        site: Option<&Shared>,
+    ) -> Self {
         Drawn {
+            site: site.cloned(),
             turns: Turns::new(scenario, thread),
             peers: BTreeMap::new(),
             listeners: Rc::clone(listeners),
@@ -191,10 +245,11 @@ impl Drawn {
 }
 
 impl Peers for Drawn {
-    fn attempt(&mut self, index: u32) -> Accept {
-        let (manner, chance) = self.turns.next(index);
-        let accept = manner.accept;
-        self.peers.insert(index, Peer::new(&self.turns.scenario, index, manner, chance));
+    fn attempt(&mut self, index: u32, origin: u32) -> Accept {
+        let next = self.turns.next(index, origin);
+        let accept = next.0.accept;
+        let talking = self.turns.talking(self.site.as_ref(), index, origin);
+        self.peers.insert(index, Peer::new(&self.turns.scenario, index, next, talking));
         accept
     }
 
@@ -230,8 +285,24 @@ impl Peers for Drawn {
         self.peers.get(&index).is_none_or(|peer| !peer.reading_paused)
     }
 
+    fn pace(&self, index: u32) -> Pace {
+        self.peers.get(&index).map_or(Pace::default(), |peer| peer.manner.pace)
+    }
+
+    fn proxy(&self, index: u32) -> Option<Proxy> {
+        self.peers.get(&index).map(|peer| peer.manner.proxy.clone())
+    }
+
     fn requests(&self) -> u64 {
         self.peers.values().map(Peer::begun).sum()
+    }
+
+    fn mistake(&self) -> Option<String> {
+        self.site.as_ref().and_then(Shared::mistake)
+    }
+
+    fn repeats_most(&self) -> u32 {
+        self.site.as_ref().map_or(0, Shared::repeats_most)
     }
 
     fn requests_on(&self, index: u32) -> u64 {
@@ -255,24 +326,35 @@ struct Peer {
     busy_until_ns: u64,
     /// The peer has answered at least once.
     answered: bool,
+    /// The offsets of the requests that were redirected, and whose next hops are to come.
+    redirected: BTreeMap<u64, u64>,
     /// The peer sends nothing more.
     over: bool,
     reading_paused: bool,
+    /// The peer has sent answers ahead.
+    guessing: bool,
 }
 
 impl Peer {
-    fn new(scenario: &Scenario, index: u32, manner: Manner, chance: Chance) -> Self {
+    fn new(
+        scenario: &Scenario,
+        index: u32,
+        (manner, chance): (Manner, Chance),
+        talking: Option<Talking>,
+    ) -> Self {
         Peer {
             index,
             manner,
             chance,
-            language: Language::of(scenario),
+            language: Language::of(scenario, talking),
             close: scenario.close,
             received: 0,
             busy_until_ns: 0,
             answered: false,
+            redirected: BTreeMap::new(),
             over: false,
             reading_paused: false,
+            guessing: false,
         }
     }
 
@@ -293,7 +375,7 @@ impl Peer {
     /// Plays the greeting, if there is one, when the connection is established.
     fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         if let Some(trick) = self.manner.greeting.clone() {
-            let request = Request { start: u64::MAX, payload: b"hello".to_vec(), to_all: None };
+            let request = Request { payload: b"hello".to_vec(), ..Request::at(u64::MAX) };
             self.busy_until_ns = at_ns;
             self.play(&trick, &request, acts);
         }
@@ -314,7 +396,7 @@ impl Peer {
         for request in requests {
             let number = self.received;
             self.received += 1;
-            if self.over {
+            if self.over || self.guessing {
                 continue;
             }
             let delay = self.manner.delay;
@@ -362,13 +444,42 @@ impl Peer {
         if let Some(to_all) = request.to_all.clone() {
             acts.push(Act { on: ALL, ..self.act(0, What::Send(to_all, None)) });
         }
-        let bytes = self.right(request, false);
-        self.send(bytes, Some(request.start), acts);
+        if request.reply.is_some() {
+            self.answer_in_parts(request, acts);
+        } else {
+            let bytes = self.right(request, false);
+            self.send(bytes, Some(request.start), acts);
+        }
         self.answered = true;
         let http = matches!(self.language, Language::Http(_));
         let until_end = http && self.manner.style == Style::UntilEnd;
         if (http && self.close && !self.manner.keeps_open) || until_end {
             self.end(End::Fin, 0, acts);
+        }
+    }
+
+    /// Answers a request of a conversation, whose answer may come in parts. A redirect settles no
+    /// request: the one that began the chain is settled by its last answer.
+    fn answer_in_parts(&mut self, request: &Request, acts: &mut Vec<Act>) {
+        let Some(reply) = &request.reply else { return };
+        let settles = if reply.leads {
+            self.redirected.entry(reply.whole).or_insert(request.start);
+            u64::MAX
+        } else {
+            self.redirected.remove(&reply.whole).unwrap_or(request.start)
+        };
+        let mut parts = http::parts(reply, self.manner.style, self.close).into_iter().peekable();
+        while let Some(part) = parts.next() {
+            self.busy_until_ns += part.gap_ns;
+            self.send(part.bytes, Some(settles).filter(|_| parts.peek().is_none()), acts);
+        }
+        self.note_whole(request);
+    }
+
+    /// Tells the site that a whole answer was sent.
+    fn note_whole(&self, request: &Request) {
+        if let (Language::Http(http), Some(reply)) = (&self.language, &request.reply) {
+            http.note_whole(reply);
         }
     }
 
@@ -388,6 +499,7 @@ impl Peer {
             }
             Trick::Announce(after_ns) => {
                 self.send(right, Some(request.start), acts);
+                self.note_whole(request);
                 self.end(End::Fin, *after_ns, acts);
             }
             Trick::Instead(bytes) => self.send(bytes.0.to_vec(), None, acts),
@@ -403,6 +515,13 @@ impl Peer {
                 for _ in 0..FLOOD_PIECES {
                     self.send(piece.clone(), None, acts);
                     self.busy_until_ns += FLOOD_EVERY_NS;
+                }
+            }
+            Trick::Guess(every_ns, count) => {
+                self.guessing = true;
+                for _ in 0..*count {
+                    self.busy_until_ns += every_ns;
+                    self.send(right.clone(), None, acts);
                 }
             }
             Trick::ReadsNothing => {

@@ -48,7 +48,7 @@ impl WebSocket {
         let start = self.start;
         let Some(dialect) = self.dialect else {
             self.whole += 1;
-            return requests.push(Request { start, payload, to_all: None });
+            return requests.push(Request { payload, ..Request::at(start) });
         };
         let mut due = Due::default();
         let asked = dialect.answer(&payload, LISTENERS, &mut due);
@@ -62,7 +62,7 @@ impl WebSocket {
             _ => self.listens = true,
         }
         let to_all = (asked == Asked::Broadcast).then_some(to_all);
-        requests.push(Request { start, payload: due.to_sender, to_all });
+        requests.push(Request { payload: due.to_sender, to_all, ..Request::at(start) });
     }
 
     fn opcode(&self) -> u8 {

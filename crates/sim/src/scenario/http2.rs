@@ -244,12 +244,13 @@ impl Http2Plan {
         let depth = scenario.depth as u64;
         let slowest = scenario.peers.iter().map(|manner| {
             let http2 = &manner.http2;
-            let body = manner.style.body_bytes() as u64;
+            let more = scenario.talk.as_ref().map_or(0, super::Talk::more_bytes);
+            let body = manner.style.body_bytes() as u64 + more;
             let windows = body / (u64::from(self.window) / 2 + 1) + 2;
             let uploads = self.body_bytes as u64 / u64::from(http2.window_last().max(1)) + 2;
             let answer = body + BESIDE_BYTES;
             // Besides the request, the client sends WINDOW_UPDATE frames and acknowledgements.
-            let request = self.body_bytes as u64 + 300 + 13 * 2 * windows;
+            let request = self.body_bytes as u64 + 300 + more.min(300) + 13 * 2 * windows;
             let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
             let reads = answer / (kernel.read_most as u64 / 2 + 1) + 2;
             let pieces = request / piece + 2;

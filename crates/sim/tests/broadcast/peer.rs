@@ -126,7 +126,7 @@ impl Side {
 }
 
 impl Peers for Side {
-    fn attempt(&mut self, _: u32) -> Accept {
+    fn attempt(&mut self, _: u32, _: u32) -> Accept {
         if self.server.borrow().refuses { Accept::Refused } else { Accept::Yes }
     }
 

@@ -195,14 +195,14 @@ fn play(case: &Case, how: How) -> Result<Seen, String> {
 }
 
 /// Plays a row under a closed loop.
-fn play_in(protocol: impl Protocol, case: &Case, how: How) -> Result<Seen, String> {
+fn play_in(protocol: impl Protocol + 'static, case: &Case, how: How) -> Result<Seen, String> {
     play_under(scenario_of(case, how), protocol, case, how)
 }
 
 /// Plays a row from the set-up of its connections to the end of its one phase.
 fn play_under(
     scenario: Scenario,
-    protocol: impl Protocol,
+    protocol: impl Protocol + 'static,
     case: &Case,
     how: How,
 ) -> Result<Seen, String> {

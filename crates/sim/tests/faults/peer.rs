@@ -53,7 +53,7 @@ impl Scripted {
 }
 
 impl Peers for Scripted {
-    fn attempt(&mut self, index: u32) -> Accept {
+    fn attempt(&mut self, index: u32, _: u32) -> Accept {
         let script = self.scripts.get(self.attempts).or(self.scripts.last()).expect("a script");
         self.attempts += 1;
         let tls = self.tls.as_ref().map(Secured::new);

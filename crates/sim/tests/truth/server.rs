@@ -55,7 +55,7 @@ impl Server {
 }
 
 impl Peers for Server {
-    fn attempt(&mut self, _: u32) -> Accept {
+    fn attempt(&mut self, _: u32, _: u32) -> Accept {
         self.connections.push(Connection::default());
         Accept::Yes
     }

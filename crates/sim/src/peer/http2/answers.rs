@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use trueload_wire::http2::frame::{Header, Kind, flags, write_block, write_data, write_ping};
 use trueload_wire::http2::hpack::Indexing;
 
-use super::{Act, Http2, Piece};
+use super::{Act, Answer, Http2, Job, Part, Piece};
+use crate::peer::Reply;
 use crate::scenario::{BODY, Style};
 
 /// Maximum payload of a DATA or HEADERS frame that the peer writes.
@@ -14,7 +15,10 @@ const FRAME_BYTES_MOST: i64 = 16_384;
 
 impl Http2 {
     /// Builds the right answer in one of its possible forms, as pieces.
-    pub(super) fn pieces(&mut self) -> VecDeque<Piece> {
+    pub(super) fn pieces(&mut self, stream: u32) -> VecDeque<Piece> {
+        if let Some(reply) = self.reply(stream) {
+            return of_reply(&reply);
+        }
         let varied = self.manner.http2.varied;
         let status = if let Style::Status(status) = self.manner.style { status } else { 200 };
         let body = match self.manner.style {
@@ -56,6 +60,29 @@ impl Http2 {
         pieces
     }
 
+    /// The answer of a site to the request of a stream.
+    fn reply(&self, stream: u32) -> Option<Reply> {
+        self.talking.as_ref()?.site.reply(&self.reader.asked(stream)?)
+    }
+
+    /// Notes that the right answer of a stream whose request began at `start` was sent whole.
+    /// Returns the offset of the request that it settles: that of the first hop.
+    fn note_whole(
+        &mut self,
+        reply: Option<&Reply>,
+        frames: u64,
+        start: Option<u64>,
+    ) -> Option<u64> {
+        let (Some(talking), Some(reply)) = (&self.talking, reply) else { return start };
+        let chunks = talking.counts_frames();
+        talking.site.note_whole(reply.parts.map(|parts| if chunks { frames } else { parts }));
+        if reply.leads {
+            self.redirected.entry(reply.whole).or_insert(start?);
+            return Some(u64::MAX);
+        }
+        self.redirected.remove(&reply.whole).or(start)
+    }
+
     /// Sends whatever can be sent now.
     pub(super) fn pump(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         if !self.opened || self.over {
@@ -65,7 +92,8 @@ impl Http2 {
         self.send(at_ns, owed, None, acts);
         let open = &self.reader.streams;
         self.answers.retain(|stream, _| open.contains_key(stream));
-        let mut streams: Vec<u32> = self.answers.keys().copied().collect();
+        let free = self.answers.iter().filter(|(_, answer)| answer.not_before_ns <= at_ns);
+        let mut streams: Vec<u32> = free.map(|(stream, _)| *stream).collect();
         while !streams.is_empty() && !self.over {
             // Streams take turns, or are drawn at random.
             let nth =
@@ -94,7 +122,9 @@ impl Http2 {
                 end
             }
             Piece::Data(body, end) => {
+                let (sent, before) = (!body.is_empty(), bytes.len());
                 let left = self.write_body(stream, body, end, &mut bytes);
+                answer.frames += u64::from(sent && bytes.len() > before);
                 if let Some(left) = left {
                     let moved = !bytes.is_empty();
                     answer.pieces.push_front(Piece::Data(left, end));
@@ -104,14 +134,23 @@ impl Http2 {
                 }
                 end
             }
+            Piece::Pause(ns) => {
+                let not_before_ns = at_ns + ns;
+                self.later(not_before_ns, Job::Resume, acts);
+                self.answers.insert(stream, Answer { not_before_ns, ..answer });
+                return false;
+            }
             Piece::Reset(code) => {
                 frame(&mut bytes, 3, 0, stream, &code.to_be_bytes());
                 self.reader.end_answer(stream, true);
                 false
             }
         };
+        let reply = if ended { self.reply(stream) } else { None };
         let start = if ended { self.reader.end_answer(stream, false) } else { None };
         let whole = ended && answer.right;
+        let start =
+            if whole { self.note_whole(reply.as_ref(), answer.frames, start) } else { start };
         if answer.every_ns > 0 {
             self.dribble(at_ns, bytes, start, answer.every_ns, acts);
         } else {
@@ -218,6 +257,28 @@ impl Http2 {
         }
         Some(body)
     }
+}
+
+/// The pieces of a site's answer.
+fn of_reply(reply: &Reply) -> VecDeque<Piece> {
+    let mut fields = vec![(":status".to_owned(), reply.status.to_string())];
+    fields.extend(reply.fields.iter().map(|(name, value)| (name.to_lowercase(), value.clone())));
+    if reply.parts.is_none() {
+        fields.push(("content-length".to_owned(), reply.len().to_string()));
+    }
+    let bare = reply.head || reply.body.is_empty();
+    let mut pieces = VecDeque::from([Piece::Fields(fields, bare)]);
+    if bare {
+        return pieces;
+    }
+    let last = reply.body.len() - 1;
+    for (nth, Part { gap_ns, bytes }) in reply.body.iter().enumerate() {
+        if *gap_ns > 0 {
+            pieces.push_back(Piece::Pause(*gap_ns));
+        }
+        pieces.push_back(Piece::Data(bytes.clone(), nth == last));
+    }
+    pieces
 }
 
 fn padded(bytes: &[u8], padding: u8) -> Vec<u8> {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::replying::Replying;
 use super::{Http2, http1::Http1};
 use crate::chance::Chance;
-use crate::peer::{Act, Turns};
+use crate::peer::{Act, Shared, Talking, Turns};
 use crate::peers::{Peers, Spoken, Versions};
-use crate::scenario::{Accept, Choice, Http2Plan, Manner, Scenario, Start, Version};
+use crate::scenario::{Accept, Choice, Http2Plan, Manner, Pace, Proxy, Scenario, Start, Version};
 
 /// The number of times that the request with each number reached any peer, over all threads.
 pub(crate) type Numbers = Rc<RefCell<BTreeMap<u64, u32>>>;
@@ -66,6 +66,8 @@ pub(super) trait Server: fmt::Debug {
 struct Connection {
     server: Box<dyn Server>,
     choice: Choice,
+    pace: Pace,
+    proxy: Proxy,
     established: bool,
 }
 
@@ -77,6 +79,7 @@ pub(crate) struct DrawnHttp2 {
     /// The connections by number.
     connections: BTreeMap<u32, Connection>,
     numbers: Numbers,
+    site: Option<Shared>,
 }
 
 impl DrawnHttp2 {
@@ -85,21 +88,31 @@ impl DrawnHttp2 {
         plan: &Http2Plan,
         thread: u32,
         numbers: &Numbers,
+        site: Option<&Shared>,
     ) -> Self {
         let (turns, connections) = (Turns::new(scenario, thread), BTreeMap::new());
-        DrawnHttp2 { turns, plan: plan.clone(), connections, numbers: Rc::clone(numbers) }
+        let (numbers, site) = (Rc::clone(numbers), site.cloned());
+        DrawnHttp2 { turns, plan: plan.clone(), connections, numbers, site }
     }
 
-    fn server(&self, index: u32, (manner, chance): (Manner, Chance)) -> Box<dyn Server> {
+    fn server(
+        &self,
+        index: u32,
+        (manner, chance): (Manner, Chance),
+        talking: Option<Talking>,
+    ) -> Box<dyn Server> {
         let Http2Plan { http, start, .. } = &self.plan;
         let scenario = &self.turns.scenario;
         let negotiated = matches!(start, Start::Negotiated(_));
         match manner.http2.reply.filter(|_| negotiated) {
             Some(reply) => Box::new(Replying::new(index, reply)),
             None if negotiated && manner.http2.choice.version() == Version::Http1 => {
-                Box::new(Http1::new(scenario, index, http.method, (manner, chance)))
+                Box::new(Http1::new(scenario, index, http.method, (manner, chance), talking))
             }
-            None => Box::new(Http2::new(index, (manner, chance), http.method, scenario.tls)),
+            None => {
+                let (method, tls) = (http.method, scenario.tls);
+                Box::new(Http2::new(index, (manner, chance), method, tls, talking))
+            }
         }
     }
 
@@ -129,11 +142,14 @@ impl DrawnHttp2 {
 }
 
 impl Peers for DrawnHttp2 {
-    fn attempt(&mut self, index: u32) -> Accept {
-        let next = self.turns.next(index);
+    fn attempt(&mut self, index: u32, origin: u32) -> Accept {
+        let next = self.turns.next(index, origin);
+        let talking = self.turns.talking(self.site.as_ref(), index, origin);
         let (accept, choice) = (next.0.accept, next.0.http2.choice);
-        let server = self.server(index, next);
-        self.connections.insert(index, Connection { server, choice, established: false });
+        let (pace, proxy) = (next.0.pace, next.0.proxy.clone());
+        let server = self.server(index, next, talking);
+        let connection = Connection { server, choice, pace, proxy, established: false };
+        self.connections.insert(index, connection);
         accept
     }
 
@@ -171,6 +187,14 @@ impl Peers for DrawnHttp2 {
         self.connections.get(&index).is_none_or(|connection| connection.server.reads())
     }
 
+    fn pace(&self, index: u32) -> Pace {
+        self.connections.get(&index).map_or(Pace::default(), |connection| connection.pace)
+    }
+
+    fn proxy(&self, index: u32) -> Option<Proxy> {
+        self.connections.get(&index).map(|connection| connection.proxy.clone())
+    }
+
     fn requests(&self) -> u64 {
         self.servers().map(Server::requests).sum()
     }
@@ -180,9 +204,13 @@ impl Peers for DrawnHttp2 {
     }
 
     fn mistake(&self) -> Option<String> {
-        self.connections.iter().find_map(|(index, connection)| {
-            connection.server.mistake().map(|mistake| format!("#{index}: {mistake}"))
-        })
+        let of_site = self.site.as_ref().and_then(Shared::mistake);
+        let of_connection = || {
+            self.connections.iter().find_map(|(index, connection)| {
+                connection.server.mistake().map(|mistake| format!("#{index}: {mistake}"))
+            })
+        };
+        of_site.or_else(of_connection)
     }
 
     fn whole(&self) -> Option<u64> {
@@ -190,7 +218,8 @@ impl Peers for DrawnHttp2 {
     }
 
     fn repeats_most(&self) -> u32 {
-        self.numbers.borrow().values().copied().max().unwrap_or(0)
+        let of_site = self.site.as_ref().map_or(0, Shared::repeats_most);
+        self.numbers.borrow().values().copied().max().unwrap_or(0).max(of_site)
     }
 
     fn alpn(&self, index: u32) -> &'static [&'static str] {

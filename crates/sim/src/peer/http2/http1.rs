@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use super::drawn::Server;
 use crate::chance::Chance;
-use crate::peer::{Act, Peer};
+use crate::peer::{Act, Peer, Talking};
 use crate::scenario::{Manner, Scenario, Version};
 
 /// The peer, and a check that requests are in HTTP/1.1.
 #[derive(Debug)]
 pub(super) struct Http1 {
     peer: Peer,
-    method: &'static str,
+    /// The method of every request; none if a site knows what requests have to be.
+    method: Option<&'static str>,
     /// Bytes that have come.
     came: usize,
     mistake: Option<String>,
@@ -22,9 +23,11 @@ impl Http1 {
         scenario: &Arc<Scenario>,
         index: u32,
         method: &'static str,
-        (manner, chance): (Manner, Chance),
+        next: (Manner, Chance),
+        talking: Option<Talking>,
     ) -> Self {
-        let peer = Peer::new(scenario, index, manner, chance);
+        let method = talking.is_none().then_some(method);
+        let peer = Peer::new(scenario, index, next, talking);
         Http1 { peer, method, came: 0, mistake: None }
     }
 }
@@ -35,7 +38,8 @@ impl Server for Http1 {
     }
 
     fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        let begin = format!("{} / HTTP/1.1\r\n", self.method);
+        let begin = self.method.map(|method| format!("{method} / HTTP/1.1\r\n"));
+        let begin = begin.unwrap_or_default();
         let expected = begin.as_bytes().get(self.came..).unwrap_or_default();
         if expected.iter().zip(bytes).any(|(expected, came)| expected != came) {
             self.mistake = Some("a request that is not in HTTP/1.1".to_owned());

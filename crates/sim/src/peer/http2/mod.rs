@@ -20,7 +20,8 @@ use trueload_wire::http2::frame::{
 use trueload_wire::http2::hpack::Encoder;
 use trueload_wire::http2::settings;
 
-use super::{Act, End, What};
+use super::site::Part;
+use super::{Act, End, Talking, What};
 use crate::chance::Chance;
 use crate::scenario::{Leave, Manner, Version};
 use drawn::Server;
@@ -39,6 +40,8 @@ enum Piece {
     Data(Vec<u8>, bool),
     /// The reset of the stream, with this code.
     Reset(u32),
+    /// Nothing for this time, in ns.
+    Pause(u64),
 }
 
 /// An answer in progress.
@@ -49,6 +52,17 @@ struct Answer {
     right: bool,
     /// The time between two bytes, for an answer sent byte by byte; 0 to send each piece at once.
     every_ns: u64,
+    /// Nothing is sent before this time.
+    not_before_ns: u64,
+    /// DATA frames with content that were sent.
+    frames: u64,
+}
+
+impl Answer {
+    /// An answer of which nothing is sent.
+    fn new(pieces: VecDeque<Piece>, right: bool) -> Self {
+        Answer { pieces, right, every_ns: 0, not_before_ns: 0, frames: 0 }
+    }
 }
 
 /// A task with a time.
@@ -62,6 +76,8 @@ enum Job {
     Enlarge(u32, u32),
     NameLast,
     End(End),
+    /// The pause of an answer is over.
+    Resume,
 }
 
 /// The peer of one connection.
@@ -76,6 +92,9 @@ struct Http2 {
     /// With TLS, the peer sends nothing until it has received something, because TLS is not set up
     /// before.
     listens_first: bool,
+    /// The site of a conversation, and the offsets of the requests that were redirected here.
+    talking: Option<Talking>,
+    redirected: BTreeMap<u64, u64>,
     reader: Reader,
     encoder: Encoder,
     jobs: BTreeMap<(u64, u64), Job>,
@@ -104,6 +123,7 @@ impl Http2 {
         (manner, chance): (Manner, Chance),
         method: &'static str,
         tls: bool,
+        talking: Option<Talking>,
     ) -> Self {
         Http2 {
             index,
@@ -111,7 +131,9 @@ impl Http2 {
             manner,
             chance,
             head: method == "HEAD",
-            reader: Reader::new(method),
+            reader: Reader::new(talking.is_none().then_some(method)),
+            talking,
+            redirected: BTreeMap::new(),
             encoder: Encoder::new(4096),
             jobs: BTreeMap::new(),
             order: 0,
@@ -155,6 +177,9 @@ impl Http2 {
 
     /// Schedules the answer to a complete request, and sends GOAWAY if it is time for that.
     fn request(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        if let (Some(talking), Some(asked)) = (&self.talking, self.reader.asked(stream)) {
+            talking.site.note(&asked, talking.on, talking.origin);
+        }
         if self.last.is_some_and(|last| stream > last) {
             return;
         }
@@ -212,6 +237,7 @@ impl Http2 {
             }
             Job::NameLast => self.name_last(at_ns, self.reader.last, ErrorCode::NoError, acts),
             Job::End(end) => self.end(at_ns, end, acts),
+            Job::Resume => {}
         }
     }
 
@@ -238,8 +264,8 @@ impl Http2 {
 
     /// Begins the right answer.
     fn answer_rightly(&mut self, stream: u32) {
-        let pieces = self.pieces();
-        self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
+        let pieces = self.pieces(stream);
+        self.answers.insert(stream, Answer::new(pieces, true));
     }
 
     /// Schedules the end of the connection once every permitted request is answered.

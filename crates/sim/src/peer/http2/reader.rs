@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use trueload_wire::http2::hpack::Decoder;
 
+use crate::peer::Asked;
+
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADER_BYTES: usize = 9;
 const FRAME_BYTES_MOST: usize = 16_384;
@@ -41,6 +43,8 @@ pub(super) struct Stream {
     pub(super) answer_ended: bool,
     /// The bytes that the peer may still send.
     pub(super) send: i64,
+    /// The request, without the length of its body.
+    asked: Asked,
 }
 
 /// A header block that is not complete.
@@ -54,7 +58,8 @@ struct Block {
 /// The client's side of a connection, as its peer sees it.
 #[derive(Debug)]
 pub(super) struct Reader {
-    method: &'static str,
+    /// The method of every request; none if a site knows what requests have to be.
+    method: Option<&'static str>,
     kept: Vec<u8>,
     /// The offset at which `kept` begins.
     start: u64,
@@ -92,7 +97,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(method: &'static str) -> Self {
+    pub(super) fn new(method: Option<&'static str>) -> Self {
         Reader {
             method,
             kept: Vec::new(),
@@ -156,6 +161,12 @@ impl Reader {
     /// Whether the client of this stream still sends, so that a larger window is of use.
     pub(super) fn uploads(&self, stream: u32) -> bool {
         self.streams.get(&stream).is_some_and(|stream| !stream.request_ended)
+    }
+
+    /// The request of a stream.
+    pub(super) fn asked(&self, stream: u32) -> Option<Asked> {
+        let stream = self.streams.get(&stream)?;
+        Some(Asked { body: stream.got as usize, ..stream.asked.clone() })
     }
 
     /// Ends the answer of a stream, or with `reset` the whole stream. Returns the offset at which
@@ -272,10 +283,10 @@ impl Reader {
         }
         let (start, receive, send) = (self.start, self.window, self.send_first);
         let (length, got, request_ended) = (None, 0, false);
-        let answer_ended = self.ahead.remove(&number);
+        let (answer_ended, asked) = (self.ahead.remove(&number), Asked::default());
         self.streams.insert(
             number,
-            Stream { start, receive, length, got, request_ended, answer_ended, send },
+            Stream { start, receive, length, got, request_ended, answer_ended, send, asked },
         );
     }
 
@@ -293,17 +304,23 @@ impl Reader {
         let value = |name: &str| {
             fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
         };
-        let right = value(":method") == Some(self.method)
-            && value(":path") == Some("/")
-            && value(":authority") == Some("a")
-            && value(":scheme").is_some();
+        let right = self.method.is_none_or(|method| {
+            value(":method") == Some(method)
+                && value(":path") == Some("/")
+                && value(":authority") == Some("a")
+        }) && value(":scheme").is_some();
+        let text = |name: &str| value(name).unwrap_or_default().to_owned();
+        let cookies = fields.iter().filter(|(name, _)| name == "cookie");
+        let cookies: Vec<_> = cookies.map(|(_, value)| value.as_str()).collect();
+        let (method, path, host) = (text(":method"), text(":path"), text(":authority"));
+        let asked = Asked { method, path, host, cookies: cookies.join("; "), body: 0 };
         let length = value("content-length").and_then(|length| length.parse().ok());
         let number: Option<u64> =
             value("x-number").and_then(|text| text.split(' ').next()?.parse().ok());
         self.numbers.extend(number);
         self.ensure(right, || format!("{fields:?}"));
         if let Some(stream) = self.streams.get_mut(&stream) {
-            stream.length = length;
+            (stream.length, stream.asked) = (length, asked);
         }
         if ends {
             self.end_request(stream, events);

@@ -50,8 +50,8 @@ impl Http2 {
             }
             T::Length(by) => self.other_length(stream, by),
             T::Stall(percent) => {
-                let pieces = self.part(percent);
-                self.answers.insert(stream, Answer { pieces, right: false, every_ns: 0 });
+                let pieces = self.part(stream, percent);
+                self.answers.insert(stream, Answer::new(pieces, false));
             }
             T::Twice => {
                 self.send_whole(stream, at_ns, acts);
@@ -80,8 +80,9 @@ impl Http2 {
                 self.flood(stream, (kind, flags, on, bytes.0), at_ns, acts);
             }
             T::Dribble(every_ns) => {
-                let pieces = self.pieces();
-                self.answers.insert(stream, Answer { pieces, right: true, every_ns });
+                let pieces = self.pieces(stream);
+                let answer = Answer { every_ns, ..Answer::new(pieces, true) };
+                self.answers.insert(stream, answer);
             }
             T::Late(by_ns) => self.later(at_ns + by_ns, Job::Late(stream), acts),
             T::ReadsNothing => {
@@ -92,8 +93,8 @@ impl Http2 {
     }
 
     /// Returns this percentage of the right answer's pieces, without the end of the stream.
-    fn part(&mut self, percent: u64) -> VecDeque<Piece> {
-        let mut pieces = self.pieces();
+    fn part(&mut self, stream: u32, percent: u64) -> VecDeque<Piece> {
+        let mut pieces = self.pieces(stream);
         pieces.truncate(pieces.len() * percent as usize / 100);
         if let Some(Piece::Fields(_, end) | Piece::Data(_, end)) = pieces.back_mut() {
             *end = false;
@@ -102,9 +103,9 @@ impl Http2 {
     }
 
     fn reset_behind(&mut self, stream: u32, code: u32, percent: u64) {
-        let mut pieces = self.part(percent);
+        let mut pieces = self.part(stream, percent);
         pieces.push_back(Piece::Reset(code));
-        self.answers.insert(stream, Answer { pieces, right: false, every_ns: 0 });
+        self.answers.insert(stream, Answer::new(pieces, false));
     }
 
     /// Sends GOAWAY. Streams after the last one that it names are not answered any more.
@@ -116,14 +117,14 @@ impl Http2 {
     /// Writes the whole right answer, whether or not there is room for it.
     fn whole_answer(&mut self, stream: u32) -> Vec<u8> {
         let mut out = Vec::new();
-        for piece in self.pieces() {
+        for piece in self.pieces(stream) {
             match piece {
                 Piece::Fields(fields, end) => self.write_fields(stream, &fields, end, &mut out),
                 Piece::Data(body, end) => {
                     frame(&mut out, 0, u8::from(end), stream, &body);
                     self.reader.spend(stream, body.len());
                 }
-                Piece::Reset(_) => {}
+                Piece::Reset(_) | Piece::Pause(_) => {}
             }
         }
         out
@@ -144,7 +145,7 @@ impl Http2 {
     }
 
     fn other_length(&mut self, stream: u32, by: i64) {
-        let mut pieces = self.pieces();
+        let mut pieces = self.pieces(stream);
         let body: usize = pieces
             .iter()
             .map(|piece| match piece {
@@ -166,14 +167,14 @@ impl Http2 {
             _ => {}
         });
         // Without a body any length is right, and then the answer is complete.
-        self.answers.insert(stream, Answer { pieces, right: self.head, every_ns: 0 });
+        self.answers.insert(stream, Answer::new(pieces, self.head));
     }
 
     fn answer_with_fields(&mut self, stream: u32, fields: &[(&str, &str)]) {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let fields = fields.iter().map(owned).collect();
         let pieces = [Piece::Fields(fields, false), Piece::Data(b"hello".to_vec(), true)].into();
-        self.answers.insert(stream, Answer { pieces, right: false, every_ns: 0 });
+        self.answers.insert(stream, Answer::new(pieces, false));
     }
 
     fn send_frame(
