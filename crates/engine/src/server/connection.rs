@@ -1,16 +1,16 @@
 //! The state that the reference server of HTTP keeps for one connection, and for an answer that
 //! waits.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use trueload_drive::Token;
-use trueload_wire::http1::request::{Request, RequestParser};
+use trueload_wire::http1::request::RequestParser;
+use trueload_wire::http2::server::Server as Machine;
 use trueload_wire::tls;
 
-use super::faults::{Fault, Slow};
-use super::http2::Talk;
-use super::response::Route;
-use super::stream::{Shape, Streamed};
+use super::faults::Slow;
+use super::response::Answer;
+use super::stream::Streamed;
 
 /// One open connection.
 #[derive(Debug)]
@@ -69,6 +69,45 @@ impl Connection {
     }
 }
 
+/// A connection that speaks HTTP/2.
+#[derive(Debug)]
+pub(super) struct Talk {
+    pub(super) machine: Machine<Answer>,
+    /// Answers that wait for their time, by stream.
+    pub(super) pending: HashMap<u32, Waiting>,
+    /// SETTINGS have been sent; until then, everything else is held back.
+    pub(super) opened: bool,
+    pub(super) held: Vec<u8>,
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) pending: Pending,
+    /// The rest of an answer that is sent in pieces.
+    pub(super) slow: Option<Box<Slow>>,
+    /// An answer that is a stream, once its head was sent.
+    pub(super) streamed: Option<Box<Streamed>>,
+}
+
+impl Talk {
+    pub(super) fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn is_within_request(&self) -> bool {
+        self.machine.is_within_request()
+    }
+
+    /// Keeps what was written until SETTINGS have been sent.
+    #[inline]
+    pub(super) fn keep_unsent(&mut self, out: &mut Vec<u8>) {
+        if !self.opened {
+            self.held.append(out);
+        }
+    }
+}
+
 /// A time that never comes.
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
@@ -77,59 +116,4 @@ pub(super) const NEVER_NS: u64 = u64::MAX;
 pub(super) struct Pending {
     pub(super) due_ns: u64,
     pub(super) answer: Answer,
-}
-
-/// The answer to a request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
-    pub(super) route: Route,
-    pub(super) head_only: bool,
-    pub(super) keep_alive: bool,
-    pub(super) http10: bool,
-    /// The deliberate fault of the answer.
-    pub(super) fault: Fault,
-    /// The connection is deliberately closed after it, whatever it says.
-    pub(super) closes: bool,
-}
-
-impl Answer {
-    pub(super) fn to(request: &Request<'_>) -> Self {
-        let route = Route::of(request.method, request.path());
-        // In HTTP/1.0 only the close of the connection can end a stream.
-        let ends = request.http10 && matches!(route, Route::Stream(_));
-        Answer {
-            route,
-            head_only: request.method == "HEAD",
-            keep_alive: request.keep_alive && !ends,
-            http10: request.http10,
-            fault: Fault::None,
-            closes: false,
-        }
-    }
-
-    /// The stream that is its body, if it has one.
-    #[inline]
-    pub(super) fn stream(&self) -> Option<Shape> {
-        match self.route {
-            Route::Stream(shape) if !self.head_only && self.fault != Fault::Error => Some(shape),
-            _ => None,
-        }
-    }
-
-    /// Whether its body is a stream.
-    #[inline]
-    pub(super) fn is_streamed(&self) -> bool {
-        self.stream().is_some()
-    }
-
-    /// Whether the connection ends with it.
-    #[inline]
-    pub(super) fn is_last(&self) -> bool {
-        !self.keep_alive || self.closes
-    }
-
-    /// Its status, as it is sent.
-    pub(super) fn status(&self) -> u16 {
-        if self.fault == Fault::Error { 500 } else { self.route.status() }
-    }
 }

@@ -7,8 +7,9 @@
 
 use trueload_drive::{Net, Token};
 
-use super::connection::{Answer, Connection, NEVER_NS, Speaks};
+use super::connection::{Connection, NEVER_NS, Speaks};
 use super::faults::{self, Fault, Slow};
+use super::response::Answer;
 use super::stream::{Next, Streamed, write_chunk, write_last_chunk};
 use super::waits::Wait;
 use super::{Closed, Server};

@@ -12,9 +12,9 @@ use trueload_wire::http2::frame::{ErrorCode, PREFACE};
 use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
 use trueload_wire::tls::Stage;
 
-use super::connection::{Answer, Connection, Pending, Speaks};
+use super::connection::{Connection, Pending, Speaks, Talk, Waiting};
 use super::faults::{Fault, Slow};
-use super::response::Route;
+use super::response::{Answer, Route};
 use super::stream::{Next, Streamed};
 use super::waits::Wait;
 use super::{Closed, Server};
@@ -32,46 +32,8 @@ pub(super) struct Habits {
     settings_delay_ns: u64,
 }
 
-/// A connection that speaks HTTP/2.
-#[derive(Debug)]
-pub(super) struct Talk {
-    machine: Machine<Answer>,
-    /// Answers that wait for their time, by stream.
-    pending: HashMap<u32, Waiting>,
-    /// SETTINGS have been sent; until then, everything else is held back.
-    opened: bool,
-    held: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    pending: Pending,
-    /// The rest of an answer that is sent in pieces.
-    slow: Option<Box<Slow>>,
-    /// An answer that is a stream, once its head was sent.
-    streamed: Option<Box<Streamed>>,
-}
-
 /// The client has cancelled a stream in the middle of its answer.
 struct Gone;
-
-impl Talk {
-    pub(super) fn waiting(&self) -> usize {
-        self.pending.len()
-    }
-
-    pub(super) fn is_within_request(&self) -> bool {
-        self.machine.is_within_request()
-    }
-
-    /// Keeps what was written until SETTINGS have been sent.
-    #[inline]
-    pub(super) fn keep_unsent(&mut self, out: &mut Vec<u8>) {
-        if !self.opened {
-            self.held.append(out);
-        }
-    }
-}
 
 impl Answer {
     fn on_stream(head: RequestHead<'_>) -> Self {

@@ -27,12 +27,12 @@ use trueload_wire::http1::request::FedRequest;
 use trueload_wire::message::Limits;
 use trueload_wire::tls::{self, Buffers, Stage};
 
-use connection::{Answer, Connection, NEVER_NS, Pending, Speaks};
+use connection::{Connection, NEVER_NS, Pending, Speaks};
 use due::Leaving;
 pub use echo::Echo;
 pub use faults::{Fault, Faults};
 pub use record::{Closed, Interval, Record};
-use response::Responses;
+use response::{Answer, Responses};
 pub use udp_echo::UdpEcho;
 use waits::Waits;
 pub use watch::Watch;

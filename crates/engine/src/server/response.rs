@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use trueload_drive::Net;
+use trueload_wire::http1::request::Request;
 use trueload_wire::http2::hpack::literal;
 
-use super::Answer;
 use super::faults::Fault;
 use super::redirect::Chain;
 use super::stream::Shape;
@@ -106,6 +106,61 @@ impl Route {
             Route::Stream(_) => EVENTS,
             Route::Redirect(_) => REDIRECT,
         }
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) route: Route,
+    pub(super) head_only: bool,
+    pub(super) keep_alive: bool,
+    pub(super) http10: bool,
+    /// The deliberate fault of the answer.
+    pub(super) fault: Fault,
+    /// The connection is deliberately closed after it, whatever it says.
+    pub(super) closes: bool,
+}
+
+impl Answer {
+    pub(super) fn to(request: &Request<'_>) -> Self {
+        let route = Route::of(request.method, request.path());
+        // In HTTP/1.0 only the close of the connection can end a stream.
+        let ends = request.http10 && matches!(route, Route::Stream(_));
+        Answer {
+            route,
+            head_only: request.method == "HEAD",
+            keep_alive: request.keep_alive && !ends,
+            http10: request.http10,
+            fault: Fault::None,
+            closes: false,
+        }
+    }
+
+    /// The stream that is its body, if it has one.
+    #[inline]
+    pub(super) fn stream(&self) -> Option<Shape> {
+        match self.route {
+            Route::Stream(shape) if !self.head_only && self.fault != Fault::Error => Some(shape),
+            _ => None,
+        }
+    }
+
+    /// Whether its body is a stream.
+    #[inline]
+    pub(super) fn is_streamed(&self) -> bool {
+        self.stream().is_some()
+    }
+
+    /// Whether the connection ends with it.
+    #[inline]
+    pub(super) fn is_last(&self) -> bool {
+        !self.keep_alive || self.closes
+    }
+
+    /// Its status, as it is sent.
+    pub(super) fn status(&self) -> u16 {
+        if self.fault == Fault::Error { 500 } else { self.route.status() }
     }
 }
 
