@@ -7,7 +7,6 @@ use trueload_drive::Token;
 use trueload_wire::websocket::{Kind, send};
 
 use super::hub::Segment;
-use super::talk::give_back;
 
 /// A larger round leaves before its batch is over.
 const ROUND_BYTES: usize = 256 * 1024;
@@ -23,14 +22,14 @@ pub(super) struct Round {
     behind: Vec<u8>,
 }
 
-/// A round that is over.
+/// What the senders of a round that is over get after it.
 #[derive(Debug, Default)]
-pub(super) struct PeerClose {
+pub(super) struct EndedRound {
     receipts: Vec<(Token, usize)>,
     behind: Vec<u8>,
 }
 
-impl PeerClose {
+impl EndedRound {
     /// The connections and their bytes, in order.
     pub(super) fn receipts(&self) -> impl Iterator<Item = (Token, &[u8])> {
         let mut from = 0;
@@ -71,9 +70,9 @@ impl Round {
     }
 
     /// Ends the round; returns what goes to all, and what goes out after it.
-    pub(super) fn end(&mut self) -> (Segment, PeerClose) {
+    pub(super) fn end(&mut self) -> (Segment, EndedRound) {
         let segment = Segment { frames: Arc::from(&self.frames[..]), messages: self.messages };
-        let ended = PeerClose {
+        let ended = EndedRound {
             receipts: std::mem::take(&mut self.receipts),
             behind: std::mem::take(&mut self.behind),
         };
@@ -85,12 +84,22 @@ impl Round {
     }
 
     /// Takes the memory of an ended round back.
-    pub(super) fn take_back(&mut self, mut ended: PeerClose) {
+    pub(super) fn take_back(&mut self, mut ended: EndedRound) {
         ended.receipts.clear();
         ended.behind.clear();
         give_back(&mut ended.behind);
         self.receipts = ended.receipts;
         self.behind = ended.behind;
+    }
+}
+
+/// Buffers that one message has made larger than this are not kept.
+const KEPT_BYTES: usize = 1024 * 1024;
+
+/// Frees a large buffer; a smaller one is kept for reuse.
+pub(super) fn give_back(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > KEPT_BYTES {
+        *buffer = Vec::new();
     }
 }
 

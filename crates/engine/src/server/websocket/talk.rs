@@ -13,7 +13,7 @@ use trueload_wire::websocket::{Event, Kind, send};
 use super::super::Watch;
 use super::hub::Hub;
 use super::opening::Place;
-use super::round::Round;
+use super::round::{Round, give_back};
 
 /// RFC 6455 §7.4.1: the request was against the rules of the contract.
 const POLICY: u16 = 1008;
@@ -180,16 +180,6 @@ impl Desk {
             self.round.behind(token, &self.out[now..]);
         }
         &self.out[..now]
-    }
-}
-
-/// Buffers that one message has made larger than this are not kept.
-const KEPT_BYTES: usize = 1024 * 1024;
-
-/// Frees a large buffer; a smaller one is kept for reuse.
-pub(super) fn give_back(buffer: &mut Vec<u8>) {
-    if buffer.capacity() > KEPT_BYTES {
-        *buffer = Vec::new();
     }
 }
 
