@@ -27,17 +27,17 @@ use rustix::net::{SocketAddrUnix, SocketFlags, SocketType};
 use crate::arrivals::{Stamps, least_rtt_ns, unacknowledged_bytes, watch};
 use crate::datagram::Datagrams;
 use crate::datagram::receive::Inbox;
-use crate::driver::Settings;
 use crate::glance::Glance;
 use crate::host::run_in_short_slices;
 use crate::kernel::Linux;
+use crate::listener::Listener;
 use crate::net::{ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Outbox;
 use crate::pace::{Paces, Rates, Waiting};
 use crate::self_connect::TargetPorts;
+use crate::settings::Settings;
 use crate::socket::{
-    Listener, OUTBOX_MOST, Waker, connect_error, earlier, end_with_reset, prepare, refusal_of,
-    shrink,
+    OUTBOX_MOST, Waker, connect_error, earlier, end_with_reset, prepare, refusal_of, shrink,
 };
 use crate::spin::Spin;
 use crate::{Address, Clock, Remote, Transport};

@@ -9,7 +9,6 @@
 
 pub(crate) mod message;
 pub(crate) mod receive;
-pub(crate) mod socket;
 
 use std::net::{IpAddr, SocketAddr};
 

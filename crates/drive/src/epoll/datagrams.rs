@@ -14,8 +14,8 @@ use super::{Epoll, READS_PER_TURN};
 use crate::Remote;
 use crate::datagram::message::Message;
 use crate::datagram::receive::{BLOCKS, Inbox, last_error};
-use crate::datagram::socket::{NotSent, connect, ended};
 use crate::datagram::{Datagrams, Path};
+use crate::datagram_socket::{NotSent, connect, ended};
 use crate::glance::keep_time;
 use crate::net::{ConnectError, Net, PeerClose, Program, Token};
 

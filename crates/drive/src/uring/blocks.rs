@@ -15,12 +15,12 @@ use io_uring::types::BufRingEntry;
 
 use super::memory::Mapping;
 use super::queue::Kernel;
-use super::ring::Ring;
+use super::ring::{DATAGRAMS_GROUP, Ring, STAMPED_GROUP};
 
 /// The purpose of a group of these buffers, and its size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    pub(super) group: u16,
+    group: u16,
     /// The most buffers there can be: a power of two. When they run out, receives begin anew after
     /// the batch.
     places: u16,
@@ -32,11 +32,12 @@ pub(super) struct Shape {
 
 /// For datagrams: each buffer holds the largest block and the kernel's report about it.
 pub(super) const DATAGRAMS: Shape =
-    Shape { group: 1, places: 512, first: 512, bytes: 64 * 1024 + 4096 };
+    Shape { group: DATAGRAMS_GROUP, places: 512, first: 512, bytes: 64 * 1024 + 4096 };
 /// For streams received with arrival times: a longer part comes in several pieces. The buffers are
 /// used in turn, so each takes at least a page of memory. If all connections are watched, hundreds
 /// may have bytes at once, and a receive that begins anew costs more than one that goes on.
-pub(super) const STAMPED: Shape = Shape { group: 2, places: 1024, first: 64, bytes: 16 * 1024 };
+pub(super) const STAMPED: Shape =
+    Shape { group: STAMPED_GROUP, places: 1024, first: 64, bytes: 16 * 1024 };
 
 /// The buffers of one ring.
 ///

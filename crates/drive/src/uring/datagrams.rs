@@ -19,8 +19,8 @@ use super::{Uring, outcome};
 use crate::Remote;
 use crate::arrivals::watch;
 use crate::datagram::message::{Ancillary, CONTROL_IN_BYTES, Message, NAME_BYTES, peer};
-use crate::datagram::socket::{NotSent, connect, ended};
 use crate::datagram::{Datagrams, Path};
+use crate::datagram_socket::{NotSent, connect, ended};
 use crate::glance::keep_time;
 use crate::net::{ConnectError, PeerClose, Program, Token};
 

@@ -40,16 +40,16 @@ use socket2::SockAddr;
 
 use crate::arrivals::{least_rtt_ns, unacknowledged_bytes};
 use crate::datagram::Datagrams;
-use crate::driver::Settings;
 use crate::glance::{Glance, keep_time};
 use crate::host::{open_files_limit, run_in_short_slices};
 use crate::kernel::Linux;
+use crate::listener::Listener;
 use crate::net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Segment;
 use crate::self_connect::TargetPorts;
+use crate::settings::Settings;
 use crate::socket::{
-    ACCEPT_PAUSE_NS, Listener, Waker, connect_error, earlier, end_with_reset, has_source, prepare,
-    shrink,
+    ACCEPT_PAUSE_NS, Waker, connect_error, earlier, end_with_reset, has_source, prepare, shrink,
 };
 use crate::spin::Spin;
 use crate::{Address, Clock, Remote, Transport};

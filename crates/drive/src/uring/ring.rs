@@ -13,10 +13,12 @@ use io_uring::squeue::Flags;
 use io_uring::types::Fd;
 use io_uring::{cqueue, opcode, squeue};
 
-use super::blocks;
 use super::buffers::{Buffers, GROUP};
 use super::queue::{Kernel, Queue};
 
+/// The groups of buffers for messages, beside [`GROUP`] for streams.
+pub(super) const DATAGRAMS_GROUP: u16 = 1;
+pub(super) const STAMPED_GROUP: u16 = 2;
 /// Completions taken at once: they share one reading of the clock, and the sends that they cause
 /// take memory until they are handed over. One more system call costs nothing beside so many.
 const BATCH_MOST: usize = 1024;
@@ -304,7 +306,7 @@ impl<K: Kernel> Ring<K> {
         wanted: *const libc::msghdr,
     ) {
         let (fd, flags) = handle.target(index);
-        let group = blocks::STAMPED.group;
+        let group = STAMPED_GROUP;
         let entry = opcode::RecvMsgMulti::new(Fd(fd), wanted, group).build();
         self.push(&entry.flags(flags).user_data(Op::RecvStamped.about(index)));
     }
@@ -327,7 +329,7 @@ impl<K: Kernel> Ring<K> {
     /// completion.
     pub(super) fn recv_messages(&mut self, fd: &OwnedFd, index: u32, wanted: *const libc::msghdr) {
         let fd = Fd(fd.as_raw_fd());
-        let entry = opcode::RecvMsgMulti::new(fd, wanted, blocks::DATAGRAMS.group).build();
+        let entry = opcode::RecvMsgMulti::new(fd, wanted, DATAGRAMS_GROUP).build();
         self.push(&entry.user_data(Op::Datagrams.about(index)));
     }
 
@@ -401,8 +403,8 @@ impl<K: Kernel> Drop for Ring<K> {
         // Nothing may fill buffers that are about to be freed. Cancelling every receive would do
         // it, too, but each cancel looks at all of them: 20 s at 100,000 connections.
         self.queue.unregister_buf_ring(GROUP);
-        self.queue.unregister_buf_ring(blocks::DATAGRAMS.group);
-        self.queue.unregister_buf_ring(blocks::STAMPED.group);
+        self.queue.unregister_buf_ring(DATAGRAMS_GROUP);
+        self.queue.unregister_buf_ring(STAMPED_GROUP);
     }
 }
 
