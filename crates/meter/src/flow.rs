@@ -6,14 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cells::Cells;
-use crate::work::WorkReport;
+use crate::work::{PART_SHIFT, PARTS_MOST, WorkReport};
 use crate::{Backlog, Sparse, Work, index};
 
-/// The maximum number of parts of a window. At least half of them are in use, unless the window is
-/// very short.
-pub(crate) const PARTS_MOST: usize = 256;
-/// The shortest part is 2^12 ns, 4 us.
-pub(crate) const PART_SHIFT: u32 = 12;
 /// The maximum number of moments.
 const MOMENTS_MOST: usize = 1 << 20;
 /// The shortest moment is 2^16 ns, 65 us. No caller asks for gaps shorter than a few of these.

@@ -14,7 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::SumNs;
 use crate::cells::Cells;
-use crate::flow::{PART_SHIFT, PARTS_MOST};
+
+/// The maximum number of parts of a window. At least half of them are in use, unless the window is
+/// very short.
+pub(crate) const PARTS_MOST: usize = 256;
+/// The shortest part is 2^12 ns, 4 us.
+pub(crate) const PART_SHIFT: u32 = 12;
 
 /// Answers spread over the time that they took.
 #[derive(Clone, Debug)]
