@@ -17,8 +17,7 @@ use trueload_load::Stop;
 use trueload_meter::Failed;
 
 use crate::history::{Event, History};
-use crate::play::BEGIN_NS;
-use crate::scenario::{MS, Protocol, Scenario};
+use crate::scenario::{BEGIN_NS, MS, Protocol, Scenario};
 
 /// With several threads, a phase is announced this long before it starts, as in the engine.
 const START_LEAD_NS: u64 = 5 * MS;

@@ -103,7 +103,7 @@ fn outcome(played: Played, broken: Vec<(&'static str, String)>) -> Outcome {
     }
     lines.sort_by_key(|(at_ns, ..)| *at_ns);
     let line = |(at_ns, who, line): (u64, String, String)| {
-        format!("{:>14.3} us  {who}  {line}", (at_ns - play::BEGIN_NS) as f64 / 1e3)
+        format!("{:>14.3} us  {who}  {line}", (at_ns - scenario::BEGIN_NS) as f64 / 1e3)
     };
     Outcome { hash, broken, events, requests, lines: lines.into_iter().map(line).collect() }
 }

@@ -26,10 +26,8 @@ use crate::front::Front;
 use crate::kernel::{Kernel, Setups};
 use crate::peer::{Book, Drawn, DrawnHttp2, Listeners, Numbers, Shared};
 use crate::peers::Peers;
-use crate::scenario::{Http2Plan, Protocol, S, Scenario, Start};
+use crate::scenario::{BEGIN_NS, Http2Plan, Protocol, S, Scenario, Start};
 
-/// The time at which every run begins.
-pub const BEGIN_NS: u64 = S;
 /// Maximum number of steps of a run, far more than any needs: 90 uploads of 38 KB through a socket
 /// with room for two bytes take over 3 million.
 pub const STEPS_MOST: u64 = 30_000_000;

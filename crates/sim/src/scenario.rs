@@ -31,6 +31,8 @@ pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
 /// Nanoseconds in a second.
 pub const S: u64 = 1_000_000_000;
+/// The time at which every run begins.
+pub const BEGIN_NS: u64 = S;
 
 /// One run: the commands for the generators, and the behaviour of the kernel and of the peers.
 #[derive(Clone, Debug)]

@@ -22,10 +22,9 @@ use trueload_wire::tls::server;
 use crate::chance::Chance;
 use crate::history::{Event, History, readable};
 use crate::peers::{Peers, Versions, What};
-use crate::play::BEGIN_NS;
-use crate::scenario::{KernelPlan, Scenario, US};
-pub(crate) use net::UNIX_NS;
+use crate::scenario::{BEGIN_NS, KernelPlan, Scenario, US};
 pub use secure::Setups;
+pub(crate) use secure::UNIX_NS;
 use socket::Socket;
 
 /// Maximum number of batches at the same clock reading. A generator that exceeds it asks to be

@@ -9,15 +9,11 @@ use trueload_drive::{
     Coalescing, ConnectError, Datagrams, HandOver, Net, Remote, ThreadUse, Token,
 };
 
-use super::secure::Secured;
+use super::secure::{Secured, UNIX_NS};
 use super::socket::Socket;
 use super::{CLOCK_COST_NS, Happening, Kernel};
 use crate::history::readable;
 use crate::scenario::Accept;
-
-/// The wall-clock time at which a run's clock was 0, in ns since 1970: in 2035, so that nobody
-/// takes it for today.
-pub(crate) const UNIX_NS: u64 = 2_051_222_400_000_000_000;
 
 impl Kernel {
     /// Accounts for bytes added to a socket's send queue, and sends them if sends leave at once.

@@ -13,8 +13,8 @@ use trueload_meter::EncodedTimes;
 use trueload_sim::kernel::{Kernel, Setups};
 use trueload_sim::laws::{self, decoded};
 use trueload_sim::peers::Peers;
-use trueload_sim::play::{BEGIN_NS, Cast, play_as};
-use trueload_sim::scenario::{KernelPlan, PhasePlan, Scenario};
+use trueload_sim::play::{Cast, play_as};
+use trueload_sim::scenario::{BEGIN_NS, KernelPlan, PhasePlan, Scenario};
 
 use super::model::{Model, ONE_WAY_NS, S};
 use super::server::{REQUEST, Server};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::drawn::Server;
+use super::server::Server;
 use crate::chance::Chance;
 use crate::peer::{Act, Peer, Talking};
 use crate::scenario::{Manner, Scenario, Version};

@@ -10,6 +10,7 @@ mod drawn;
 mod http1;
 mod reader;
 mod replying;
+mod server;
 mod tricks;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,9 +25,9 @@ use super::site::Part;
 use super::{Act, End, Talking, What};
 use crate::chance::Chance;
 use crate::scenario::{Leave, Manner, Version};
-use drawn::Server;
 pub(crate) use drawn::{DrawnHttp2, Numbers};
 use reader::{Event, Reader};
+use server::Server;
 
 /// The highest stream number. A GOAWAY with it as the last stream permits all.
 const ALL_STREAMS: u32 = (1 << 31) - 1;

@@ -1,7 +1,7 @@
 //! A peer that does not speak what ALPN agreed on: it replies once, with bytes of its own, and
 //! answers nothing.
 
-use super::drawn::Server;
+use super::server::Server;
 use crate::peer::Act;
 use crate::peers::What;
 use crate::scenario::{Bytes, End, Version};
