@@ -9,7 +9,7 @@
 //!
 //! Must not know: what the sketch is used for, and which protocol carried the body.
 
-use crate::exchange::Ending;
+use crate::ending::Ending;
 use crate::parts::{Arrived, Parts, Streaming, Whole};
 
 /// All words that begin up to this offset are read.

@@ -8,6 +8,7 @@
 pub mod chance;
 mod content;
 pub mod echo;
+mod ending;
 pub mod exchange;
 pub mod http1;
 pub mod http2;

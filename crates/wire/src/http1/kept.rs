@@ -11,7 +11,7 @@ pub(crate) use super::head::Framed;
 use super::head::request_body;
 use super::limits::{ParseError, Scan, scan_within};
 use super::request::RequestLine;
-use super::response::StatusLine;
+use super::status_line::StatusLine;
 use crate::message::Limits;
 
 /// The start line of a head.

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::fields::Facts;
-use super::response::StatusLine;
+use super::status_line::StatusLine;
 use super::text::text_end;
 use crate::message::Limits;
 

@@ -29,6 +29,7 @@ mod fields;
 mod head;
 mod heard;
 pub(crate) mod kept;
+mod status_line;
 mod text;
 
 pub use limits::ParseError;

@@ -16,6 +16,7 @@ use super::client::{Head, Requests};
 use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
 pub use crate::message::Filling;
+use crate::message::Request;
 use crate::message::places::{self, DIGITS_MOST, Piece, Places, decimal};
 
 /// A request that can be written repeatedly.
@@ -37,6 +38,20 @@ enum Part {
     Text(Box<[Piece]>),
     /// The length of the body.
     Length,
+}
+
+impl Request {
+    /// It in HTTP/2's form.
+    #[must_use]
+    pub fn over_http2(&self, secure: bool) -> Template {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let headers: Vec<_> =
+            self.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+        let (method, path) = (text(&self.method), text(&self.target));
+        let texts =
+            Texts { method: &method, path: &path, headers: &headers, body: Some(&self.body) };
+        Template::plain(if secure { "https" } else { "http" }, &texts)
+    }
 }
 
 impl Template {

@@ -2,7 +2,6 @@
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
 use super::places::{DIGITS_MOST, Filling, Piece, Places, decimal};
-use crate::http2;
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
 const OF_BODY: [&str; 6] = [
@@ -77,18 +76,6 @@ impl Request {
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(&self.body);
     }
-
-    /// It in HTTP/2's form.
-    #[must_use]
-    pub fn over_http2(&self, secure: bool) -> http2::request::Template {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let headers: Vec<_> =
-            self.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
-        let (method, path) = (text(&self.method), text(&self.target));
-        let texts =
-            Texts { method: &method, path: &path, headers: &headers, body: Some(&self.body) };
-        http2::request::Template::plain(if secure { "https" } else { "http" }, &texts)
-    }
 }
 
 /// The name and the value of a header.
@@ -152,7 +139,7 @@ impl Template {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http1;
+    use crate::{http1, http2};
 
     struct Nth;
 

@@ -12,7 +12,7 @@ mod events;
 mod lines;
 mod matching;
 
-use crate::exchange::Ending;
+use crate::ending::Ending;
 use chunks::Chunks;
 use events::Events;
 use lines::Lines;

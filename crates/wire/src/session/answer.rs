@@ -1,10 +1,6 @@
 //! The answer to a session's request, as far as the session has a use for it.
 
-use super::extract::{BODY_BYTES_MOST, Extractor};
-use super::script::{Script, Step};
-use super::state::Session;
 use crate::message::Location;
-use crate::message::cookies::SET_COOKIE;
 
 /// A larger buffer is given back after each answer.
 const KEPT_BYTES: usize = 64 << 10;
@@ -46,7 +42,7 @@ impl Answer {
         named.next().map(|(_, value)| value)
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         (self.location, self.is_too_long) = (Location::Missing, false);
         for buffer in [&mut self.lines, &mut self.body] {
             buffer.clear();
@@ -54,46 +50,5 @@ impl Answer {
                 *buffer = Vec::new();
             }
         }
-    }
-}
-
-/// Whether a field is used: it sets a cookie, or the step takes its value.
-fn is_used(step: &Step, name: &[u8]) -> bool {
-    let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
-    let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));
-    is(SET_COOKIE) || step.takes.iter().any(|(_, from)| takes(from))
-}
-
-impl Session {
-    /// Begins the head of an answer; an interim one before it is forgotten.
-    pub fn note_head(&mut self) {
-        self.answer.clear();
-    }
-
-    /// Notes a field of the head.
-    pub fn note_field(&mut self, script: &Script, name: &[u8], value: &[u8]) {
-        if script.follows && name.eq_ignore_ascii_case(b"location") {
-            self.answer.location.add(value);
-        }
-        if self.step(script).is_some_and(|step| is_used(step, name)) {
-            self.answer.add(name, value);
-        }
-    }
-
-    /// Notes a part of the body, as far as the script needs it.
-    pub fn note_body(&mut self, script: &Script, bytes: &[u8]) {
-        if !self.step(script).is_some_and(|step| step.needs_body) {
-            return;
-        }
-        let Answer { body, is_too_long, .. } = &mut self.answer;
-        *is_too_long |= body.len() + bytes.len() > BODY_BYTES_MOST;
-        if !*is_too_long {
-            body.extend_from_slice(bytes);
-        }
-    }
-
-    /// Forgets the part of an answer that has come: its connection is gone.
-    pub fn forget_answer(&mut self) {
-        self.answer.clear();
     }
 }

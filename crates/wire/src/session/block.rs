@@ -4,8 +4,7 @@
 //! bytes are valid on every connection. Only values with places are encoded each time. Fields about
 //! the connection are left out, and `Host` becomes `:authority` (RFC 9113 §8.2.2, §8.3.1).
 
-use super::script::StepTexts;
-use super::text::Text;
+use super::text::{StepTexts, Text};
 use crate::http2::hpack::Indexing;
 use crate::http2::hpack::literal::{begin, field, plain_string};
 use crate::http2::request::is_left_out;

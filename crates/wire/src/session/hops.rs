@@ -1,36 +1,10 @@
 //! Redirects of a session's request: the cookies of each, and the request that follows it.
 
-use crate::message::{Filling, Location, Server, Unfollowed, becomes_get, resolve};
+use crate::message::{Location, Server, Unfollowed, becomes_get, resolve};
 use std::time::Duration;
 
 use super::script::Script;
-use super::state::{Fill, Session};
-use super::text::Text;
-
-/// The redirects behind the present request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hops {
-    count: u8,
-    /// It has become a GET without a body.
-    pub(super) as_get: bool,
-}
-
-impl Hops {
-    /// Fills the places of the path that a step has. Behind a redirect there is another path; the
-    /// places behind it are filled as they were.
-    pub(super) fn fill_path(
-        self,
-        fill: &mut Fill<'_, impl Filling>,
-        text: &Text,
-        path: &mut Vec<u8>,
-    ) {
-        if self.count > 0 {
-            return fill.text(text, &mut Vec::new());
-        }
-        path.clear();
-        fill.text(text, path);
-    }
-}
+use super::state::{Hops, Session};
 
 impl Session {
     /// The number of redirects behind the present request.
@@ -77,7 +51,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Site;
+    use crate::message::{Filling, Site};
     use crate::session::{Extractor, StepTexts, Take, Turn};
 
     struct Counting;

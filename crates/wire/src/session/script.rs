@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::extract::Extractor;
-use super::text::{Names, Text};
+use super::text::{Names, StepTexts, Text};
 use crate::message::Site;
 use crate::message::is_of_body;
 
@@ -13,19 +13,6 @@ pub struct Take {
     pub value: String,
     /// Where it is taken from.
     pub from: Extractor,
-}
-
-/// The texts of one step, before they are cut at their places.
-#[derive(Clone, Copy, Debug)]
-pub struct StepTexts<'a> {
-    /// The method.
-    pub method: &'a str,
-    /// The request target.
-    pub path: &'a str,
-    /// The names and values of the headers.
-    pub headers: &'a [(String, String)],
-    /// The body, if any.
-    pub body: Option<&'a [u8]>,
 }
 
 /// One step: its request, cut into pieces, and what is taken from its answer.

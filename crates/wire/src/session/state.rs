@@ -4,10 +4,10 @@ use crate::message::Filling;
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::hops::Hops;
+use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
 use super::text::{Piece, Text, Value};
-use crate::message::cookies::Jar;
+use crate::message::cookies::{Jar, SET_COOKIE};
 use crate::message::places::{DIGITS_MOST, decimal};
 
 /// Which request of which session is written.
@@ -23,6 +23,31 @@ pub struct Turn {
     pub repeat: u32,
     /// The number of the request within the session, from 0.
     pub request: u32,
+}
+
+/// The redirects behind the present request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hops {
+    pub(super) count: u8,
+    /// It has become a GET without a body.
+    pub(super) as_get: bool,
+}
+
+impl Hops {
+    /// Fills the places of the path that a step has. Behind a redirect there is another path; the
+    /// places behind it are filled as they were.
+    pub(super) fn fill_path(
+        self,
+        fill: &mut Fill<'_, impl Filling>,
+        text: &Text,
+        path: &mut Vec<u8>,
+    ) {
+        if self.count > 0 {
+            return fill.text(text, &mut Vec::new());
+        }
+        path.clear();
+        fill.text(text, path);
+    }
 }
 
 /// The state of one virtual user.
@@ -104,6 +129,38 @@ impl Session {
         self.written = out.len();
     }
 
+    /// Begins the head of an answer; an interim one before it is forgotten.
+    pub fn note_head(&mut self) {
+        self.answer.clear();
+    }
+
+    /// Notes a field of the head.
+    pub fn note_field(&mut self, script: &Script, name: &[u8], value: &[u8]) {
+        if script.follows && name.eq_ignore_ascii_case(b"location") {
+            self.answer.location.add(value);
+        }
+        if self.step(script).is_some_and(|step| is_used(step, name)) {
+            self.answer.add(name, value);
+        }
+    }
+
+    /// Notes a part of the body, as far as the script needs it.
+    pub fn note_body(&mut self, script: &Script, bytes: &[u8]) {
+        if !self.step(script).is_some_and(|step| step.needs_body) {
+            return;
+        }
+        let Answer { body, is_too_long, .. } = &mut self.answer;
+        *is_too_long |= body.len() + bytes.len() > BODY_BYTES_MOST;
+        if !*is_too_long {
+            body.extend_from_slice(bytes);
+        }
+    }
+
+    /// Forgets the part of an answer that has come: its connection is gone.
+    pub fn forget_answer(&mut self) {
+        self.answer.clear();
+    }
+
     /// Takes cookies and values from the answer, which is complete. False if a value that the script
     /// takes is not there.
     pub fn take(&mut self, script: &Script, unix_time: Duration) -> bool {
@@ -128,6 +185,13 @@ impl Session {
             from.find(answer, value) && !(script.in_header[*index] && value.iter().any(breaks))
         })
     }
+}
+
+/// Whether a field is used: it sets a cookie, or the step takes its value.
+fn is_used(step: &Step, name: &[u8]) -> bool {
+    let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
+    let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));
+    is(SET_COOKIE) || step.takes.iter().any(|(_, from)| takes(from))
 }
 
 /// Fills the places of one request.

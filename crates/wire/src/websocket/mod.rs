@@ -47,6 +47,7 @@ pub mod send;
 pub mod server;
 
 mod accept;
+mod event;
 mod fault;
 mod frame;
 mod partial;
@@ -54,6 +55,7 @@ mod receive;
 mod utf8;
 
 pub use client::OpeningError;
+pub use event::Event;
 pub use fault::{Fault, HandshakeError};
 pub use frame::{Error, Kind, Limits, Role};
-pub use receive::{Event, Receiver, Scratch};
+pub use receive::{Receiver, Scratch};

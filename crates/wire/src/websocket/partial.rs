@@ -7,8 +7,8 @@
 //!
 //! Must not know: anything before this message.
 
+use super::event::{Event, NOTHING_TO_CONTINUE, control};
 use super::frame::{Error, HEADER_BYTES, Header, Kind, Limits, Opcode, Role};
-use super::receive::{Event, NOTHING_TO_CONTINUE, control};
 use super::{mask, utf8};
 
 /// The bit of an opcode that marks a control frame (RFC 6455 §5.5).
