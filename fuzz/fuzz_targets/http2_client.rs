@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerClose};
 use trueload_wire::http2::client::{Client, Windows};
 use trueload_wire::http2::request::Template;
 use trueload_wire::message::{Rules, Texts};
@@ -37,7 +37,7 @@ fn outcomes(
             break;
         }
     }
-    client.handle_end(3, PeerEnd::Fin, &rules, &mut on_outcome);
+    client.handle_end(3, PeerClose::Fin, &rules, &mut on_outcome);
     assert_eq!(client.outstanding(), 0);
     (endings, link)
 }

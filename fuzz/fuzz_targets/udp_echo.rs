@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerClose};
 use trueload_wire::udp_echo::{Client, Counts};
 
 const SIZE: usize = 20;
@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| {
     let Counts { late, duplicated, unsolicited, reordered } = counts;
     assert_eq!(settled + late + duplicated + unsolicited, delivered);
     assert!(late <= lost as u64 && reordered <= settled);
-    client.handle_end(3, PeerEnd::Reset, &mut |outcome| {
+    client.handle_end(3, PeerClose::Reset, &mut |outcome| {
         endings.push((outcome.tag, outcome.ending));
     });
     let mut tags: Vec<_> = endings.iter().map(|(tag, _)| *tag).collect();

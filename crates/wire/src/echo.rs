@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
+use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerClose};
 
 /// The messages that all connections of a run send in turn. All have the same size.
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ impl<T: Copy + PartialEq> Client<T> {
     pub fn handle_end(
         &mut self,
         now_ns: u64,
-        end: PeerEnd,
+        end: PeerClose,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         self.asked.end(now_ns, end, self.matched > 0, on_outcome);

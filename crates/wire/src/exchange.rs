@@ -84,7 +84,7 @@ pub enum RequestTimeout {
 
 /// The way in which the peer's side of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PeerEnd {
+pub enum PeerClose {
     /// An orderly close.
     Fin,
     /// A reset, or any other error of the socket.
@@ -315,12 +315,12 @@ impl<T: Copy + PartialEq> Asked<T> {
     pub(crate) fn end(
         &mut self,
         now_ns: u64,
-        end: PeerEnd,
+        end: PeerClose,
         begun: bool,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let (first, rest) = match (end, begun) {
-            (PeerEnd::Reset | PeerEnd::Refused, _) => (Ending::Reset, Ending::Reset),
+            (PeerClose::Reset | PeerClose::Refused, _) => (Ending::Reset, Ending::Reset),
             (_, true) => (Ending::Truncated, Ending::ClosedPipelined),
             (_, false) => (Ending::Empty, Ending::ClosedPipelined),
         };

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 
 use crate::echo::Messages;
-use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 
 /// The size of the two numbers in bytes, which is the smallest datagram.
 pub const SIZE_LEAST: usize = 16;
@@ -128,10 +128,10 @@ impl<T: Copy> Client<T> {
     pub fn handle_end(
         &mut self,
         now_ns: u64,
-        end: PeerEnd,
+        end: PeerClose,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
-        let ending = if end == PeerEnd::Refused { Ending::Refused } else { Ending::Reset };
+        let ending = if end == PeerClose::Refused { Ending::Refused } else { Ending::Reset };
         Exchange::cancel(self).for_each(|tag| on_outcome(Outcome::unanswered(tag, ending, now_ns)));
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 
 /// Three messages of four bytes.
 fn messages() -> Messages {
@@ -13,7 +13,7 @@ fn messages() -> Messages {
 fn outcomes(
     asked: usize,
     pieces: &[&[u8]],
-    end: Option<PeerEnd>,
+    end: Option<PeerClose>,
 ) -> (Vec<(usize, Ending)>, Disposition) {
     let (mut client, messages) = (Client::default(), messages());
     (0..asked).for_each(|tag| client.ask(tag));
@@ -42,9 +42,9 @@ fn outcomes(
 #[test]
 fn every_message_ends_once_with_the_right_ending() {
     use Ending::{ClosedPipelined, Empty, Mismatch, Ok, Reset, Truncated};
-    let fin = Some(PeerEnd::Fin);
+    let fin = Some(PeerClose::Fin);
     #[expect(clippy::type_complexity)]
-    let table: &[(&str, usize, &[u8], Option<PeerEnd>, &[Ending], Disposition)] = &[
+    let table: &[(&str, usize, &[u8], Option<PeerClose>, &[Ending], Disposition)] = &[
         ("all come back", 2, b"abcdefgh", None, &[Ok, Ok], Disposition::Open),
         (
             "and the first has its turn again",
@@ -79,7 +79,7 @@ fn every_message_ends_once_with_the_right_ending() {
             "a part, then a reset",
             2,
             b"ab",
-            Some(PeerEnd::Reset),
+            Some(PeerClose::Reset),
             &[Reset, Reset],
             Disposition::Open,
         ),
@@ -177,8 +177,8 @@ proptest! {
         }
         let whole = if bytes.is_empty() { vec![] } else { vec![&bytes[..]] };
         prop_assert_eq!(
-            outcomes(asked, &pieces, Some(PeerEnd::Fin)),
-            outcomes(asked, &whole, Some(PeerEnd::Fin))
+            outcomes(asked, &pieces, Some(PeerClose::Fin)),
+            outcomes(asked, &whole, Some(PeerClose::Fin))
         );
     }
 }

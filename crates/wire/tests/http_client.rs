@@ -1,6 +1,6 @@
 //! One connection that asks one kind of request: how each ends, by its answer's body, its time and the connection's end.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::Rules;
@@ -29,7 +29,7 @@ impl World {
         client.handle_input(7, bytes, rules, heads, &mut |one| outcomes.push(one))
     }
 
-    fn end(&mut self, end: PeerEnd) {
+    fn end(&mut self, end: PeerClose) {
         let World { client, rules, outcomes, .. } = self;
         client.handle_end(9, end, rules, &mut |one| outcomes.push(one));
     }
@@ -124,7 +124,7 @@ fn an_orderly_close_ends_each_request_by_what_came_before() {
             world.receive(OK);
         }
         world.receive(come);
-        world.end(PeerEnd::Fin);
+        world.end(PeerClose::Fin);
         assert_eq!(&world.endings()[usize::from(answered)..], endings, "{sentence}");
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::exchange::{
-    Disposition, Ending, Exchange, InOrder, Outcome, PeerEnd, RequestTimeout,
+    Disposition, Ending, Exchange, InOrder, Outcome, PeerClose, RequestTimeout,
 };
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
@@ -60,7 +60,7 @@ impl World {
         client.handle_input(7, bytes, rules, heads, &mut on_outcome)
     }
 
-    fn end(&mut self, end: PeerEnd) {
+    fn end(&mut self, end: PeerClose) {
         let World { client, rules, endings, .. } = self;
         client.handle_end(9, end, rules, &mut |one| endings.push(one.ending));
     }
@@ -91,7 +91,7 @@ proptest! {
             let expected = if come < head { RequestTimeout::Begun } else { RequestTimeout::Received };
             prop_assert_eq!(world.client.request_timeout(), expected, "{} bytes of {:?}", come, text);
         }
-        world.end(PeerEnd::Fin);
+        world.end(PeerClose::Fin);
         prop_assert_eq!(world.endings, []);
     }
 
@@ -128,7 +128,7 @@ proptest! {
         world.rules.idempotent = idempotent;
         world.client.ask(2);
         pieces(text.as_bytes(), &cuts).into_iter().for_each(|piece| { world.receive(piece); });
-        world.end(PeerEnd::Fin);
+        world.end(PeerClose::Fin);
         // With a close, or ended by one, it may have been sent before the request was there.
         let closes = text.contains("close") || text.ends_with("Timeout\r\n\r\n");
         let expected = if closes && idempotent { Ending::StaleTimeout } else { Ending::Status };
@@ -155,7 +155,7 @@ fn a_reset_behind_the_head_of_a_408_is_no_worse_than_one_without() {
         let mut world = World::new(true);
         world.client.ask(2);
         assert_eq!(world.receive(come.as_bytes()), Disposition::Open);
-        world.end(PeerEnd::Reset);
+        world.end(PeerClose::Reset);
         assert_eq!(world.endings, [ending], "{come:?}");
     }
 }

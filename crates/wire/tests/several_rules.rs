@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::{Rulebook, Rules};
@@ -44,7 +44,7 @@ fn outcomes_in<'a>(
         }
     }
     if fin {
-        client.handle_end(9, PeerEnd::Fin, kinds, &mut on_outcome);
+        client.handle_end(9, PeerClose::Fin, kinds, &mut on_outcome);
     }
     (endings, link)
 }
@@ -104,7 +104,7 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
         client.ask(1 - kind);
         client.handle_input(1, OK, &kinds, &mut heads, &mut on_outcome);
         client.ask(kind);
-        client.handle_end(2, PeerEnd::Fin, &kinds, &mut on_outcome);
+        client.handle_end(2, PeerClose::Fin, &kinds, &mut on_outcome);
         assert_eq!(endings, [Ending::Ok, ending]);
     }
 }
@@ -130,7 +130,7 @@ fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
         }
         asked.iter().for_each(|kind| client.ask(*kind));
         client.handle_input(2, come, &kinds, &mut heads, &mut on_outcome);
-        client.handle_end(3, PeerEnd::Reset, &kinds, &mut on_outcome);
+        client.handle_end(3, PeerClose::Reset, &kinds, &mut on_outcome);
         assert_eq!(&found[usize::from(answered)..], endings, "{sentence}");
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use trueload_wire::message::{Rulebook, Rules};
 
 use proptest::prelude::*;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd, Timer};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose, Timer};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
@@ -75,7 +75,7 @@ impl World {
         client.handle_input(at_ns, bytes, book, heads, &mut |one| outcomes.push(one))
     }
 
-    fn end(&mut self, end: PeerEnd) {
+    fn end(&mut self, end: PeerClose) {
         let World { client, book, outcomes, .. } = self;
         client.handle_end(99, end, book, &mut |one| outcomes.push(one));
     }
@@ -161,7 +161,7 @@ fn a_stream_until_the_close_may_end_with_a_line_that_has_no_end() {
     ] {
         let mut world = World::asked(Kind::Lines, end, None, &[1]);
         world.receive(5, format!("{head}{body}").as_bytes());
-        world.end(PeerEnd::Fin);
+        world.end(PeerClose::Fin);
         assert_eq!((world.endings(), world.parts()), (vec![ending], parts), "{body:?}");
     }
 }
@@ -171,7 +171,7 @@ fn a_chunked_stream_that_is_cut_is_truncated_and_its_gaps_are_known() {
     let mut world = World::done(&[1]);
     world.receive(10, format!("{HEAD}{}", chunk("data: a\n\n")).as_bytes());
     world.receive(40, chunk("data: b\n\n").as_bytes());
-    world.end(PeerEnd::Fin);
+    world.end(PeerClose::Fin);
     assert_eq!((world.endings(), world.parts()), (vec![Ending::Truncated], 2));
     assert_eq!(*world.book.gaps.borrow(), [30]);
     assert!(world.book.whole.borrow().is_empty());

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::udp_echo::{Client, Counts, SIZE_LEAST};
 
 const SIZE: usize = 20;
@@ -67,7 +67,7 @@ impl World {
         assert_eq!(link, Disposition::Open, "the connection lives on");
     }
 
-    fn end(&mut self, end: PeerEnd) {
+    fn end(&mut self, end: PeerClose) {
         let World { client, endings, .. } = self;
         client.handle_end(3, end, &mut |outcome| endings.push((outcome.tag, outcome.ending)));
     }
@@ -140,7 +140,8 @@ fn an_answer_with_other_content_is_a_mismatch_of_its_request_alone() {
 
 #[test]
 fn the_end_of_the_socket_ends_all_that_is_outstanding() {
-    for (end, ending) in [(PeerEnd::Refused, Ending::Refused), (PeerEnd::Reset, Ending::Reset)] {
+    for (end, ending) in [(PeerClose::Refused, Ending::Refused), (PeerClose::Reset, Ending::Reset)]
+    {
         let mut world = World::asked(3);
         world.answer(1);
         world.end(end);
@@ -155,7 +156,7 @@ fn the_end_of_the_socket_ends_all_that_is_outstanding() {
 fn a_fresh_connection_counts_from_the_start() {
     let mut world = World::asked(3);
     world.answer(2);
-    world.end(PeerEnd::Reset);
+    world.end(PeerClose::Reset);
     world.client.open(NONCE);
     assert!(!world.client.has_answered());
     world.sent.clear();
@@ -177,7 +178,7 @@ fn tags_are_changed_from_the_newest_on_until_one_is_not() {
         *tag += 10;
         *tag != 11
     });
-    world.end(PeerEnd::Reset);
+    world.end(PeerClose::Reset);
     assert_eq!(world.endings[1..].iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [0, 11, 13]);
 }
 
@@ -273,7 +274,7 @@ proptest! {
         prop_assert!(reordered <= settled as u64);
         let lost = world.endings.len() - settled;
         prop_assert!(late <= lost as u64);
-        world.end(PeerEnd::Refused);
+        world.end(PeerClose::Refused);
         let mut tags: Vec<_> = world.endings.iter().map(|(tag, _)| *tag).collect();
         tags.sort_unstable();
         prop_assert_eq!(tags, (0..world.sent.len()).collect::<Vec<_>>());

@@ -2,7 +2,7 @@
 //! outstanding on it.
 
 use trueload_drive::{Net, PeerClose, Token};
-use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd, RequestTimeout};
+use trueload_wire::exchange::{self, Ending, Exchange, Outcome, RequestTimeout};
 
 use super::Generator;
 use super::connection::ConnectionState;
@@ -66,7 +66,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Ends every outstanding request, because the peer's side has ended.
-    pub(super) fn end_all(&mut self, now_ns: u64, key: u32, how: PeerEnd) {
+    pub(super) fn end_all(&mut self, now_ns: u64, key: u32, how: exchange::PeerClose) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let accounting = &mut self.accounting;
         let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how };
@@ -79,7 +79,8 @@ impl<P: Protocol> Generator<P> {
     fn end_all_as(&mut self, now_ns: u64, key: u32, (first, rest): (Ending, Ending)) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let accounting = &mut self.accounting;
-        let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how: PeerEnd::Reset };
+        let end =
+            ConnectionEnd { now_ns, drawn: accounting.drawn, how: exchange::PeerClose::Reset };
         let mut next = first;
         self.codec.protocol.handle_end(client, end, &mut |outcome| {
             let ending = std::mem::replace(&mut next, rest);
@@ -89,10 +90,10 @@ impl<P: Protocol> Generator<P> {
 }
 
 /// Converts the end of a socket to the form a protocol machine takes.
-fn end_of(ended: PeerClose) -> PeerEnd {
+fn end_of(ended: PeerClose) -> exchange::PeerClose {
     match ended {
-        PeerClose::Fin => PeerEnd::Fin,
-        PeerClose::Reset => PeerEnd::Reset,
-        PeerClose::Refused => PeerEnd::Refused,
+        PeerClose::Fin => exchange::PeerClose::Fin,
+        PeerClose::Reset => exchange::PeerClose::Reset,
+        PeerClose::Refused => exchange::PeerClose::Refused,
     }
 }

@@ -49,7 +49,7 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_meter::{Answered, Class};
-use trueload_wire::exchange::{self, Exchange, PeerEnd, RequestTimeout};
+use trueload_wire::exchange::{self, Exchange, RequestTimeout};
 
 use crate::outlet::Outlet;
 use accounting::{Accounting, Row};
@@ -184,7 +184,7 @@ impl<P: Protocol> Generator<P> {
         if P::SESSIONS {
             self.note_violated(key);
         }
-        self.end_all(now_ns, key, PeerEnd::Reset);
+        self.end_all(now_ns, key, exchange::PeerClose::Reset);
         let state = &mut self.slots[key].state;
         let pause_ns = state.trouble().backoff.pause();
         self.lost(net, key, false, pause_ns);

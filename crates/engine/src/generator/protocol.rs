@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http2::client::Account;
 use trueload_wire::session::Turn;
 
@@ -71,7 +71,7 @@ pub struct ConnectionEnd {
     /// The number of requests that this thread knows to be drawn, if they are numbered.
     pub drawn: u64,
     /// The kind of the end.
-    pub how: PeerEnd,
+    pub how: PeerClose,
 }
 
 /// The reason why a connection did not become usable.

@@ -13,7 +13,7 @@ use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
 use crate::content::BodyCheck;
 use crate::exchange::{
-    Asked, Content, Disposition, Ending, InOrder, Outcome, PeerEnd, RequestTimeout,
+    Asked, Content, Disposition, Ending, InOrder, Outcome, PeerClose, RequestTimeout,
 };
 use crate::message::{Limits, Rulebook, Rules};
 use crate::parts::{Arrived, Streaming, Whole};
@@ -129,7 +129,7 @@ impl<T: Copy + PartialEq> Client<T> {
     pub fn handle_end(
         &mut self,
         now_ns: u64,
-        end: PeerEnd,
+        end: PeerClose,
         rulebook: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
@@ -139,7 +139,7 @@ impl<T: Copy + PartialEq> Client<T> {
         let idempotent = rulebook.rules_of(oldest).idempotent;
         let alone = self.asked.len() == 1;
         let mut partial = self.partial.take();
-        if end == PeerEnd::Reset {
+        if end == PeerClose::Reset {
             let first = match &partial {
                 _ if !alone || !idempotent => Ending::Reset,
                 Some(answer) if answer.parser.is_timeout() => Ending::StaleReset,

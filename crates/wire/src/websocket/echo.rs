@@ -13,7 +13,7 @@ use super::client::{Awaited, Opening};
 use super::{Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::echo::Messages;
-use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
+use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerClose};
 use crate::message;
 use crate::shootout::{self, Dialect, Joining, Key};
 
@@ -382,7 +382,7 @@ impl<T: Copy + PartialEq> Client<T> {
     pub fn handle_end(
         &mut self,
         now_ns: u64,
-        end: PeerEnd,
+        end: PeerClose,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         self.asked.end(now_ns, end, self.receiver.started(), on_outcome);

@@ -1,6 +1,6 @@
 //! What a connection counts beside the endings of its requests, on a clock that the test sets.
 
-use trueload_wire::exchange::{Exchange, PeerEnd};
+use trueload_wire::exchange::{Exchange, PeerClose};
 use trueload_wire::http2::client::{Account, Announced, HeaderBytes, Waits, Windows};
 use trueload_wire::http2::frame::ErrorCode;
 use trueload_wire::message::Rules;
@@ -192,7 +192,7 @@ fn settings_are_told_with_their_changes_and_a_fresh_connection_is_one_more() {
     play.ask(1);
     play.now_ns = 10;
     play.receive(peer().settings(&[(3, 10), (5, 20_000), (1, 0)]));
-    play.end(PeerEnd::Fin);
+    play.end(PeerClose::Fin);
     play.client.reopen();
     play.receive(peer().settings(&[]));
     play.ask(1);

@@ -1,6 +1,6 @@
 //! How every request ends, by what the peer sends.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerClose};
 use trueload_wire::http2::frame::{ErrorCode, Kind};
 use trueload_wire::message::Rules;
 
@@ -60,7 +60,7 @@ fn an_end_of_the_connection_ends_each_request_by_what_had_come() {
     let answered = || peer().answer(1);
     let away = || peer().goaway(5, ErrorCode::InternalError);
     let two = [(3, 2)];
-    let (fin, rst) = (PeerEnd::Fin, PeerEnd::Reset);
+    let (fin, rst) = (PeerClose::Fin, PeerClose::Reset);
     for (sentence, count, settings, peer, end, endings) in [
         ("nothing had come", 2, &[][..], peer(), fin, vec![(0, Empty), (1, Empty)]),
         ("nothing to the only one", 1, &[], peer(), fin, vec![(0, UnusedEnd)]),

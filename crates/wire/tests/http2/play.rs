@@ -1,6 +1,6 @@
 //! A connection that a test plays: it asks, and is the peer.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
@@ -102,7 +102,7 @@ impl Play {
         self.deliver(&peer.0)
     }
 
-    pub(crate) fn end(&mut self, end: PeerEnd) {
+    pub(crate) fn end(&mut self, end: PeerClose) {
         let Play { client, outcomes, rules, .. } = self;
         client.handle_end(8, end, rules, &mut |outcome| outcomes.push(outcome));
         self.take_over();

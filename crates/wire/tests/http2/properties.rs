@@ -1,7 +1,7 @@
 //! Whatever comes, each request ends once.
 
 use proptest::prelude::*;
-use trueload_wire::exchange::{Disposition, Exchange, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, PeerClose};
 use trueload_wire::http2::frame::{ErrorCode, Kind};
 
 use super::peer::{OK, Peer, block};
@@ -125,7 +125,7 @@ fn play(steps: &[Step], uploads: bool, cut: bool) -> (Play, usize) {
         }
         assert_eq!(play.client.outstanding(), asked - play.endings.len());
     }
-    play.end(PeerEnd::Fin);
+    play.end(PeerClose::Fin);
     (play, asked)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_wire::chance::Chance;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::message;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
@@ -182,9 +182,9 @@ fn an_echo_has_the_kind_and_the_bytes_of_its_message_and_a_wrong_one_ends_alone(
 fn the_end_of_the_stream_ends_every_request() {
     use Ending::{ClosedPipelined, Empty, Reset, Truncated};
     for (come, end, endings) in [
-        (&b""[..], PeerEnd::Fin, [Empty, ClosedPipelined]),
-        (b"\x81\x04ab", PeerEnd::Fin, [Truncated, ClosedPipelined]),
-        (b"\x81\x04ab", PeerEnd::Reset, [Reset, Reset]),
+        (&b""[..], PeerClose::Fin, [Empty, ClosedPipelined]),
+        (b"\x81\x04ab", PeerClose::Fin, [Truncated, ClosedPipelined]),
+        (b"\x81\x04ab", PeerClose::Reset, [Reset, Reset]),
     ] {
         let mut world = World::upgraded();
         (1..=2).for_each(|tag| world.ask(tag));

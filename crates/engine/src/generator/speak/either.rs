@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{
-    Disposition, Ending, Exchange, Outcome, Output, PeerEnd, RequestTimeout, Timer,
+    Disposition, Ending, Exchange, Outcome, Output, PeerClose, RequestTimeout, Timer,
 };
 use trueload_wire::http2::client::{Account, Windows};
 use trueload_wire::message::{Requests as Texts, Rulebook};
@@ -302,7 +302,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     fn handle_end(
         &mut self,
         now_ns: u64,
-        how: PeerEnd,
+        how: PeerClose,
         book: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {

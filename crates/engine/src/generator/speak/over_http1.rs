@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::{Part, Requests as Texts, Rulebook};
@@ -69,7 +69,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
     fn handle_end(
         &mut self,
         now_ns: u64,
-        how: PeerEnd,
+        how: PeerClose,
         book: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http2::client::{Account, Client, Terms};
 use trueload_wire::message::{Requests as Texts, Rulebook};
 
@@ -111,7 +111,7 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
     fn handle_end(
         &mut self,
         now_ns: u64,
-        how: PeerEnd,
+        how: PeerClose,
         book: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {

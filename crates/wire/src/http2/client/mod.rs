@@ -23,7 +23,7 @@ mod output;
 mod reset;
 mod streams;
 
-use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd, Timer};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose, Timer};
 use crate::message::Rulebook;
 pub use crate::message::{Head, Requests};
 
@@ -133,7 +133,7 @@ impl<T: Copy> Client<T> {
     pub fn handle_end(
         &mut self,
         now_ns: u64,
-        end: PeerEnd,
+        end: PeerClose,
         rulebook: &impl Rulebook<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
@@ -146,10 +146,10 @@ impl<T: Copy> Client<T> {
             let idempotent = rulebook.rules_of(&tag).idempotent;
             let ending = match end {
                 _ if goaway && !begun => Ending::H2Goaway,
-                PeerEnd::Fin if begun => Ending::Truncated,
-                PeerEnd::Fin if idempotent && answered => Ending::Stale,
-                PeerEnd::Fin if idempotent && unused => Ending::UnusedEnd,
-                PeerEnd::Fin => Ending::Empty,
+                PeerClose::Fin if begun => Ending::Truncated,
+                PeerClose::Fin if idempotent && answered => Ending::Stale,
+                PeerClose::Fin if idempotent && unused => Ending::UnusedEnd,
+                PeerClose::Fin => Ending::Empty,
                 _ if begun || !idempotent => Ending::Reset,
                 _ if alone && answered => Ending::StaleReset,
                 _ if unused => Ending::UnusedReset,
@@ -157,7 +157,7 @@ impl<T: Copy> Client<T> {
             };
             on_outcome(Outcome::unanswered(tag, ending, now_ns));
         }
-        let ending = if end == PeerEnd::Fin { Ending::Stale } else { Ending::Reset };
+        let ending = if end == PeerClose::Fin { Ending::Stale } else { Ending::Reset };
         self.end_waiting(now_ns, ending, on_outcome);
         self.note(now_ns);
     }

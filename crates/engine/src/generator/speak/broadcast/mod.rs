@@ -19,7 +19,7 @@ mod under_way;
 use trueload_drive::Net;
 use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerEnd};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::message;
 use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
@@ -394,9 +394,9 @@ impl Protocol for Broadcast {
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
         let ending = match end.how {
-            PeerEnd::Reset | PeerEnd::Refused => Ending::Reset,
-            PeerEnd::Fin if client.receiver.started() => Ending::Truncated,
-            PeerEnd::Fin => Ending::Empty,
+            PeerClose::Reset | PeerClose::Refused => Ending::Reset,
+            PeerClose::Fin if client.receiver.started() => Ending::Truncated,
+            PeerClose::Fin => Ending::Empty,
         };
         client.end(end.now_ns, ending, on_outcome);
     }
