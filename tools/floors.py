@@ -104,6 +104,11 @@ def circles(found: list[Import]) -> Iterator[tuple[str, ...]]:
     for each in found:
         if room_of(each.module) == room_of(each.imported):
             uses.setdefault(each.module, set()).add(each.imported)
+    return groups(uses)
+
+
+def groups(uses: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield groups of modules that need each other, directly or through others."""
     reached = {module: reachable(module, uses) for module in uses}
     reported: set[str] = set()
     for module in sorted(uses):

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 # The script may be run from any folder, so it finds `tools` by its own path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from tools import floors, prose
+from tools import floors, modules, prose
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -370,35 +370,12 @@ def crates_point_one_way(file: File) -> Iterator[Finding]:
         yield file.finding(1, "crates-point-one-way", f"{name} may not depend on {crate}")
 
 
-# The modules here must not form circles: only so can each be understood, and moved, alone.
-WITHOUT_CIRCLES = "crates/engine/src/"
-_CRATE_PATH = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
-
-
 def modules_without_circles(files: Iterable[File]) -> Iterator[Finding]:
-    """No two modules of WITHOUT_CIRCLES need each other, as their `crate::` paths show."""
-    first: dict[str, File] = {}
-    uses: dict[str, set[str]] = {}
-    for file in files:
-        if file.within(WITHOUT_CIRCLES) and file.suffix == ".rs":
-            module = str(file.path).removeprefix(WITHOUT_CIRCLES).removesuffix(".rs").split("/")[0]
-            first.setdefault(module, file)
-            uses.setdefault(module, set()).update(crate_modules(file.code))
-    reached = {module: floors.reachable(module, uses) for module in uses}
-    for module in sorted(uses):
-        circle = {other for other in reached[module] & uses.keys() if module in reached[other]}
-        if circle and module == min(circle):
-            advice = f"these need each other: {', '.join(sorted(circle))}"
-            yield first[module].finding(1, "modules-without-circles", advice)
-
-
-def crate_modules(code: str) -> Iterator[str]:
-    """Yield the top-level modules that a Rust file names by `crate::`."""
-    for found in _CRATE_PATH.finditer(code):
-        group, inner = found[1] or found[2], 1
-        while inner:
-            group, inner = re.subn(r"\{[^{}]*\}", "", group)
-        yield from re.findall(r"(?:^|,)\s*(\w+)", group)
+    """No modules of a Rust crate need each other, directly or through others (tools/modules.py)."""
+    sources = (file for file in files if file.within("crates/") and file.suffix == ".rs")
+    codes = {str(file.path): file.code for file in sources if file.path.parts[2] == "src"}
+    for path, why in modules.findings(codes) if codes else ():
+        yield Finding(PurePosixPath(path), 1, "modules-without-circles", why)
 
 
 # Imports that the order of the floors would allow but that are forbidden (prefix, what, why).

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tools import tidy
+from tools import modules, tidy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -220,25 +220,73 @@ def test_every_rule_has_a_case_that_breaks_it() -> None:
     assert {rule for _, _, _, rule in BROKEN} == names
 
 
-# (the test's name, the texts of modules a, b and c, the circle that is found)
+TESTS = "#[cfg(test)]\nmod tests {\n    use super::b::T;\n}\n"
+TEST_FILE = {"a": "#[cfg(test)]\nmod tests;", "a/tests": "use crate::b;", "b": "use crate::a;"}
+EXPORTED = {"lib": "mod a;\npub use a::T;", "a": "use crate::b::c::U;", "b": "mod c;"}
+COUSINS = {"a": "mod b;\nmod c;", "a/b": "use super::c::d::T;", "a/c": "mod d;"}
+
+# (the test's name, the modules of a crate and their text, the circles that are found)
 CIRCLES = [
-    ("each uses the next", ("use crate::b;", "use crate::c::{self, T};", ""), None),
-    ("the last uses the first", ("use crate::b;", "use crate::c::T;", "crate::a::f();"), "a, b, c"),
-    ("two use each other in a group", ("use crate::{b::{T, c}, d};", "use crate::a;", ""), "a, b"),
-    ("a module may use itself", ("use crate::a::T;", "", ""), None),
-    ("a comment is no use", ("// crate::b", "use crate::a;", ""), None),
+    ("each uses the next", {"a": "use crate::b;", "b": "use crate::c::{self, T};", "c": ""}, []),
+    (
+        "the last uses the first",
+        {"a": "use crate::b;", "b": "use crate::c::T;", "c": "fn g() { crate::a::f(); }"},
+        ["x::a, x::b, x::c"],
+    ),
+    (
+        "two use each other in a group",
+        {"a": "use crate::{b::{T, c}, d};", "b/mod": "pub use super::{e, a as f};"},
+        ["x::a, x::b"],
+    ),
+    ("a module uses itself", {"a": "use crate::a::T;\nuse self::U;"}, []),
+    ("in a comment", {"a": "// crate::b", "b": "use crate::a;"}, []),
+    ("a library of that name", {"a": "use b::T;\nuse x_b::U;", "b": "use crate::a;"}, []),
+    ("in tests", {"a": f"use crate::c;\n{TESTS}", "b": "use crate::a;", "c": ""}, []),
+    ("behind tests", {"a": f"{TESTS}use super::b;", "b": "use super::a;"}, ["x::a, x::b"]),
+    ("in a file for tests", TEST_FILE, []),
+    ("a parent and its child", {"a/mod": "mod b;\nuse b::T;", "a/b": "use super::U;"}, []),
+    ("a name that the crate exports", EXPORTED | {"b/c": "use crate::T;"}, ["x::a, x::b"]),
+    (
+        "a name that the parent imports",
+        {"lib": "mod a;\nmod b;\nuse b::T as U;", "a": "use super::U;", "b": "use super::a;"},
+        ["x::a, x::b"],
+    ),
+    ("a name of another crate", {"lib": "use y::T;", "a": "use crate::T;"}, []),
+    ("two rooms within one", COUSINS | {"a/c/d": "use crate::a::{b, e};"}, ["x::a::b, x::a::c"]),
+    ("an import of itself", {"a": "use crate::b::T;", "b": "use crate::b::T;"}, []),
 ]
 
 
-@pytest.mark.parametrize(("sentence", "texts", "circle"), CIRCLES, ids=[row[0] for row in CIRCLES])
-def test_modules_that_need_each_other_are_found(
-    sentence: str, texts: tuple[str, ...], circle: str | None
+def crate(texts: dict[str, str]) -> list[tidy.File]:
+    return [tidy.File(PurePosixPath(f"crates/x/src/{name}.rs"), t) for name, t in texts.items()]
+
+
+@pytest.mark.parametrize(("sentence", "texts", "found"), CIRCLES, ids=[row[0] for row in CIRCLES])
+def test_modules_of_a_crate_that_need_each_other_are_found(
+    sentence: str, texts: dict[str, str], found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = PurePosixPath(tidy.WITHOUT_CIRCLES)
-    paths = [folder / name for name in ("a.rs", "b/mod.rs", "c.rs")]
-    files = [tidy.File(path, text) for path, text in zip(paths, texts, strict=True)]
-    advice = [finding.advice for finding in tidy.modules_without_circles(files)]
-    assert advice == ([f"these need each other: {circle}"] if circle else []), sentence
+    monkeypatch.setattr(modules, "KNOWN", ())
+    advice = [finding.advice for finding in tidy.modules_without_circles(crate(texts))]
+    assert advice == [f"these need each other: {circle}" for circle in found], sentence
+
+
+# (the test's name, the modules that are known, what is said of a and b, which use each other)
+KNOWN = [
+    ("a known circle", ("x::a", "x::b"), []),
+    ("half of it is known", ("x::a",), ["crates/x/src/a.rs:1: modules-without-circles: "]),
+    ("one is in none any more", ("x::a", "x::b", "x::c"), ["tools/modules.py:1: "]),
+]
+
+
+@pytest.mark.parametrize(("sentence", "known", "found"), KNOWN, ids=[row[0] for row in KNOWN])
+def test_known_circles_may_only_become_fewer(
+    sentence: str, known: tuple[str, ...], found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modules, "KNOWN", known)
+    files = crate({"a": "use crate::b;", "b": "use crate::a;", "c": ""})
+    findings = [str(finding) for finding in tidy.modules_without_circles(files)]
+    assert len(findings) == len(found), sentence
+    assert all(map(str.startswith, findings, found)), findings
 
 
 RUNS_NOTHING = "a report reads records, it runs nothing"
