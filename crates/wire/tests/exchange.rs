@@ -47,17 +47,17 @@ fn a_connection_that_is_opened_again_has_answered_nothing() {
 }
 
 #[test]
-fn requests_are_held_back_until_the_last_one_begins_to_leave() {
+fn requests_are_unsent_until_the_last_one_begins_to_leave() {
     let mut client = Client::default();
     client.ask_alike(1, 2);
-    for (unsent, held_back) in [(0, false), (1, true), (2, true), (0, false)] {
+    for (unsent, is_unsent) in [(0, false), (1, true), (2, true), (0, false)] {
         client.note_unsent(unsent);
-        assert_eq!(client.is_unsent(), held_back, "{unsent} have not begun to leave");
+        assert_eq!(client.is_unsent(), is_unsent, "{unsent} have not begun to leave");
     }
 }
 
 #[test]
-fn a_datagram_is_never_held_back_and_its_answer_never_lasts() {
+fn a_datagram_is_never_unsent_and_its_answer_never_lasts() {
     let mut client = udp_echo::Client::default();
     client.ask(1);
     assert!(!client.is_unsent());

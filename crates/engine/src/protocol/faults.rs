@@ -50,7 +50,7 @@ pub struct FaultsPlan {
     /// Never enlarge the window of an HTTP/2 stream.
     #[serde(default)]
     pub stall_window: bool,
-    /// How long HTTP/2's SETTINGS, and all that follows them, are held back.
+    /// How long HTTP/2's SETTINGS, and all that follows them, are delayed.
     #[serde(default)]
     pub settings_delay_ns: u64,
 }

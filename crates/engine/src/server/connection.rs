@@ -75,9 +75,9 @@ pub(super) struct Talk {
     pub(super) machine: Machine<Answer>,
     /// Answers that wait for their time, by stream.
     pub(super) pending: HashMap<u32, Waiting>,
-    /// SETTINGS have been sent; until then, everything else is held back.
+    /// SETTINGS have been sent; until then, everything else is delayed.
     pub(super) opened: bool,
-    pub(super) held: Vec<u8>,
+    pub(super) delayed: Vec<u8>,
 }
 
 /// A request that waits for its answer.
@@ -99,11 +99,11 @@ impl Talk {
         self.machine.is_within_request()
     }
 
-    /// Keeps what was written until SETTINGS have been sent.
+    /// Delays what was written until SETTINGS have been sent.
     #[inline]
-    pub(super) fn keep_unsent(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn delay(&mut self, out: &mut Vec<u8>) {
         if !self.opened {
-            self.held.append(out);
+            self.delayed.append(out);
         }
     }
 }

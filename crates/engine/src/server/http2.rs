@@ -106,8 +106,8 @@ impl Server {
         } else {
             self.wait_for(connection.token, 0, net.now_ns().saturating_add(settings_delay_ns));
         }
-        let (pending, held) = (HashMap::new(), Vec::new());
-        connection.speaks = Speaks::Http2(Box::new(Talk { machine, pending, opened, held }));
+        let (pending, delayed) = (HashMap::new(), Vec::new());
+        connection.speaks = Speaks::Http2(Box::new(Talk { machine, pending, opened, delayed }));
     }
 
     /// Reads requests from `bytes`, and answers those that need not wait. Returns whether the
@@ -249,7 +249,7 @@ impl Server {
         if wait.stream == 0 {
             talk.opened = true;
             talk.machine.open(&mut self.out);
-            self.out.append(&mut talk.held);
+            self.out.append(&mut talk.delayed);
             return true;
         }
         let (now_ns, token) = (net.now_ns(), connection.token);

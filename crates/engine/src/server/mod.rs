@@ -379,7 +379,7 @@ impl Server {
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
         if let Speaks::Http2(talk) = &mut connection.speaks {
-            talk.keep_unsent(&mut self.out);
+            talk.delay(&mut self.out);
         }
         self.watch.seen.bytes_out += self.out.len() as u64;
         if let Some(record) = &mut self.record {
