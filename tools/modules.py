@@ -20,41 +20,17 @@ Module = tuple[str, ...]
 Imports = Mapping[Module, Mapping[str, Module]]
 """The names that each module brings in by `use`, with their paths."""
 
-# Circles that are still to be opened. The check fails if one of these modules is in none any more.
-KNOWN = (
-    "engine::generator::accounting",
-    "engine::generator::ended",
-    "engine::generator::lateness",
-    "engine::generator::messages",
-    "engine::generator::parting",
-    "engine::generator::phase",
-    "engine::generator::protocol",
-    "engine::generator::sessions",
-    "engine::generator::speak",
-    "engine::generator::speak::broadcast::program",
-    "engine::generator::speak::broadcast::settling",
-    "engine::generator::speak::broadcast::turns",
-    "engine::generator::speak::broadcast::under_way",
-    "engine::generator::stamps",
-    "engine::generator::talk",
-)
-
 _USE = re.compile(r"\buse\s+([^;]+);")
 _PATH = re.compile(r"\b(?:crate|self|super)(?:::\w+)+")
 _FOR_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^]]*\]\s*)*(?:mod\s+(\w+);)?")
 
 
 def findings(codes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong, each with its file: unknown circles, and known ones that are gone."""
-    gone = set(KNOWN)
+    """Yield each circle, with a file of it."""
     for circle in circles(codes):
-        gone.difference_update(circle)
-        if not set(circle) <= set(KNOWN):
-            first = tuple(circle[0].split("::"))
-            path = next(path for path in codes if _module_of(path)[: len(first)] == first)
-            yield path, f"these need each other: {', '.join(circle)}"
-    for module in sorted(gone):
-        yield "tools/modules.py", f"{module} is in no circle any more: remove it from KNOWN"
+        first = tuple(circle[0].split("::"))
+        path = next(path for path in codes if _module_of(path)[: len(first)] == first)
+        yield path, f"these need each other: {', '.join(circle)}"
 
 
 def circles(codes: Mapping[str, str]) -> Iterator[tuple[str, ...]]:

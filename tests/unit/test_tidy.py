@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tools import modules, tidy
+from tools import tidy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -263,30 +263,10 @@ def crate(texts: dict[str, str]) -> list[tidy.File]:
 
 @pytest.mark.parametrize(("sentence", "texts", "found"), CIRCLES, ids=[row[0] for row in CIRCLES])
 def test_modules_of_a_crate_that_need_each_other_are_found(
-    sentence: str, texts: dict[str, str], found: list[str], monkeypatch: pytest.MonkeyPatch
+    sentence: str, texts: dict[str, str], found: list[str]
 ) -> None:
-    monkeypatch.setattr(modules, "KNOWN", ())
     advice = [finding.advice for finding in tidy.modules_without_circles(crate(texts))]
     assert advice == [f"these need each other: {circle}" for circle in found], sentence
-
-
-# (the test's name, the modules that are known, what is said of a and b, which use each other)
-KNOWN = [
-    ("a known circle", ("x::a", "x::b"), []),
-    ("half of it is known", ("x::a",), ["crates/x/src/a.rs:1: modules-without-circles: "]),
-    ("one is in none any more", ("x::a", "x::b", "x::c"), ["tools/modules.py:1: "]),
-]
-
-
-@pytest.mark.parametrize(("sentence", "known", "found"), KNOWN, ids=[row[0] for row in KNOWN])
-def test_known_circles_may_only_become_fewer(
-    sentence: str, known: tuple[str, ...], found: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(modules, "KNOWN", known)
-    files = crate({"a": "use crate::b;", "b": "use crate::a;", "c": ""})
-    findings = [str(finding) for finding in tidy.modules_without_circles(files)]
-    assert len(findings) == len(found), sentence
-    assert all(map(str.startswith, findings, found)), findings
 
 
 RUNS_NOTHING = "a report reads records, it runs nothing"

@@ -8,8 +8,9 @@ use trueload_meter::{Class, Counts, Deliveries, Meter, Packed, SlotSums, Sparse,
 use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
+use crate::data::Taken;
 use crate::exchange;
-use crate::generator::{self, ByLength, Connected, DoneReport, Taken, TickReport};
+use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
 use crate::protocol::{
     Connections, DataUse, GeneratePlan, Generator, Lateness, Measurement, Stalls, Tick, Tls,
 };

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read as _;
 
-pub use rows::{Row, Rows};
+pub use rows::{Row, Rows, Taken};
 
 use crate::failure::Failure;
 use crate::protocol::{DataFormat, DataPlan};

@@ -12,9 +12,9 @@ use super::classes::class_of_ending;
 use super::coalescing::Wakings;
 use super::crossings::Crossings;
 use super::phase::{Phase, PhaseShare, Stage};
+use super::requests::Requests;
 use super::served::{LONG_WAIT_NS, Served, ServedSeen};
 use super::slot::{Last, Noted, Numbered, State, Tag};
-use super::talk::Requests;
 
 pub(super) use self::row::Row;
 

@@ -1,15 +1,35 @@
 //! The messages between the generator of one thread and the main thread.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, ThreadUse};
+use trueload_load::Places;
 use trueload_meter::{Class, Counted, Counts, Deliveries, Failed, Meter, Recorded};
 use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
-use super::{Lateness, NewPart, PhaseShare, Sent, Taken};
+use super::lateness::Lateness;
+use super::phase::PhaseShare;
+use crate::data::Taken;
 use crate::outlet::Outlet;
+
+/// The number of each sender's last message of a broadcast.
+pub type Sent = BTreeMap<u32, u32>;
+
+/// This thread's part of the load from some time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPart {
+    /// When it begins, in ns since the start of the present phase.
+    pub from_ns: u64,
+    /// The thread's number from then on.
+    pub thread: u32,
+    /// The number of threads of all engines.
+    pub threads: u32,
+    /// The thread's turns, if it has several of each cycle.
+    pub turns: Option<Places>,
+}
 
 /// The generator's two channels to the main thread.
 #[derive(Debug)]

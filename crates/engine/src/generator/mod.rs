@@ -22,6 +22,7 @@ mod early;
 mod ended;
 mod hold_back;
 mod lateness;
+mod machine;
 mod messages;
 mod opening;
 mod pace;
@@ -31,6 +32,8 @@ mod phase;
 mod phases;
 mod protocol;
 mod ready;
+mod requests;
+mod rows;
 mod securing;
 mod sending;
 mod served;
@@ -63,29 +66,28 @@ use datagrams::Missed;
 use early::Rtt;
 use hold_back::HoldBack;
 pub use lateness::{ByLength, Lateness, Stalls};
+pub use machine::Machine;
 use messages::Link;
-pub use messages::{Command, Connected, DoneReport, Report, TickReport};
+pub use messages::{Command, Connected, DoneReport, NewPart, Report, Sent, TickReport};
 pub use pace::StepPace;
-pub use parting::NewPart;
 use parting::Parting;
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
 pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Received, Unusable};
 use ready::Ready;
+pub use requests::{Requests, Target, Text};
 pub use served::Served;
 use sessions::Sessions;
 pub use slot::Tag;
 use slot::{NEVER, Numbered, Slot};
 use slots::Slots;
 pub use speak::{
-    Broadcast, Broadcasting, Either, Http, Http1, Http2, Machine, OverEither, OverHttp1, OverHttp2,
-    Sent, TcpEcho, UdpEcho, Versions, WsEcho,
+    Broadcast, Broadcasting, Either, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2, TcpEcho,
+    UdpEcho, Versions, WsEcho,
 };
 use stamps::{Stamps, Written};
-pub use talk::{
-    Alike, Dialogue, Hops, Plain, Requests, Scenario, Sending, Taken, Talking, Target, Text, Users,
-};
+pub use talk::{Alike, Dialogue, Hops, Plain, Scenario, Sending, Talking, Users};
 use tunnel::Tunnels;
 
 /// Bytes that come this long after an announced close still count (design §7).

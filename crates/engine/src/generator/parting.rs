@@ -6,25 +6,12 @@
 use std::sync::Arc;
 
 use trueload_drive::{Net, Token};
-use trueload_load::Places;
 
 use super::Generator;
+use super::messages::NewPart;
 use super::phase::Stage;
 use super::protocol::Protocol;
 use super::slot::NEVER;
-
-/// This thread's part of the load from some time on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewPart {
-    /// When it begins, in ns since the start of the present phase.
-    pub from_ns: u64,
-    /// The thread's number from then on.
-    pub thread: u32,
-    /// The number of threads of all engines.
-    pub threads: u32,
-    /// The thread's turns, if it has several of each cycle.
-    pub turns: Option<Places>,
-}
 
 /// The changes that are still to come: their times, and the slots kept from then on.
 #[derive(Debug, Default)]

@@ -16,8 +16,8 @@ use trueload_wire::session::Turn;
 use super::carrier::Carrier;
 use super::messages::DoneReport;
 use super::pace::StepPace;
+use super::requests::Requests;
 use super::slot::Tag;
-use super::talk::Requests;
 
 /// What has come on a connection.
 #[derive(Clone, Copy, Debug)]

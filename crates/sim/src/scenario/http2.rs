@@ -244,7 +244,7 @@ impl Http2Plan {
         let depth = scenario.depth as u64;
         let slowest = scenario.peers.iter().map(|manner| {
             let http2 = &manner.http2;
-            let more = scenario.talk.as_ref().map_or(0, super::Talk::more_bytes);
+            let more = scenario.talk.as_ref().map_or(0, |talk| talk.more_bytes());
             let body = manner.style.body_bytes() as u64 + more;
             let windows = body / (u64::from(self.window) / 2 + 1) + 2;
             let uploads = self.body_bytes as u64 / u64::from(http2.window_last().max(1)) + 2;

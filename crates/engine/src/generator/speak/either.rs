@@ -14,10 +14,10 @@ use trueload_wire::http2::client::{Account, Windows};
 use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::{http1, http2};
 
-use super::machine::Machine;
 use super::over_http1::Http1;
 use super::over_http2::Http2;
 use crate::generator::carrier::Carrier;
+use crate::generator::machine::Machine;
 use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// The name of HTTP/2 in ALPN.

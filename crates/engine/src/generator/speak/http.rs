@@ -15,13 +15,14 @@ use trueload_wire::session::Turn;
 use trueload_wire::{http1, http2};
 
 use super::either::Either;
-use super::machine::Machine;
 use crate::generator::carrier::Carrier;
+use crate::generator::machine::Machine;
 use crate::generator::messages::DoneReport;
 use crate::generator::pace::StepPace;
 use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
+use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
-use crate::generator::talk::{Dialogue, Moment, Requests, Talking};
+use crate::generator::talk::{Dialogue, Moment, Talking};
 
 /// HTTP for the connections of one thread.
 #[derive(Debug)]

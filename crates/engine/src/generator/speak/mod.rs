@@ -5,7 +5,6 @@
 mod broadcast;
 mod either;
 mod http;
-mod machine;
 mod over_http1;
 mod over_http2;
 mod tcp_echo;
@@ -13,10 +12,9 @@ mod udp_echo;
 mod websocket;
 mod ws_echo;
 
-pub use broadcast::{Broadcast, Broadcasting, Sent};
+pub use broadcast::{Broadcast, Broadcasting};
 pub use either::{Either, Versions};
 pub use http::{Http, OverEither, OverHttp1, OverHttp2};
-pub use machine::Machine;
 pub use over_http1::Http1;
 pub use over_http2::Http2;
 pub use tcp_echo::TcpEcho;

@@ -9,8 +9,8 @@ use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::{Part, Requests as Texts, Rulebook};
 
-use super::machine::Machine;
 use crate::generator::carrier::Carrier;
+use crate::generator::machine::Machine;
 use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// Bytes shared by all requests are not copied for sending from this length on. All threads share

@@ -11,9 +11,9 @@ use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose}
 use trueload_wire::http2::client::{Account, Client, Terms};
 use trueload_wire::message::{Requests as Texts, Rulebook};
 
-use super::machine::Machine;
 use crate::generator::carrier::Carrier;
 use crate::generator::classes::class_of_ending;
+use crate::generator::machine::Machine;
 use crate::generator::protocol::{OpenError, Received, Unusable};
 
 /// Frames are collected into one write until they have this many bytes.

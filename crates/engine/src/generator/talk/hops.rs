@@ -21,10 +21,10 @@ use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
 use super::courses::{Course, Courses, Hop};
 use super::plain::{Alike, Sending};
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
-use super::requests::Requests;
 use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment, of_whole};
 use crate::generator::messages::DoneReport;
+use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
 
 /// The dialogue.

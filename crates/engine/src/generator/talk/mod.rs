@@ -10,8 +10,6 @@ mod courses;
 mod hops;
 mod plain;
 mod redirects;
-mod requests;
-mod rows;
 mod session;
 mod watch;
 
@@ -25,14 +23,13 @@ use trueload_wire::exchange::{
 use trueload_wire::message::{Requests as Texts, Rulebook};
 use trueload_wire::session::Turn;
 
+use super::machine::Machine;
 use super::messages::DoneReport;
 use super::pace::StepPace;
+use super::requests::Requests;
 use super::slot::Tag;
-use super::speak::Machine;
 pub use hops::Hops;
 pub use plain::{Alike, Plain, Sending};
-pub use requests::{Requests, Target, Text};
-pub use rows::Taken;
 pub use session::{Scenario, Users};
 
 /// The time of an input, and what is known then.

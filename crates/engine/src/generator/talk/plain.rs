@@ -8,10 +8,10 @@ use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::message::{Head, Part, Request, Requests as Texts, Rulebook, Rules};
 use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
 
-use super::requests::Requests;
 use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment};
 use crate::generator::messages::DoneReport;
+use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
 
 /// The requests to send.

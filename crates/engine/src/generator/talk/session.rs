@@ -17,12 +17,12 @@ use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
 use trueload_wire::session::{Script, Session, Turn};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
-use super::requests::Requests;
 use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment};
 use crate::data::Row;
 use crate::generator::messages::DoneReport;
 use crate::generator::pace::StepPace;
+use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
 
 /// The places of one request that get a random number of their own.

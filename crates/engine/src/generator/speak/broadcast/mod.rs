@@ -11,7 +11,9 @@
 //! can time them.
 
 mod client;
+mod concluding;
 mod program;
+mod sending;
 mod settling;
 mod turns;
 mod under_way;
@@ -32,7 +34,6 @@ use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Rece
 use crate::generator::slot::Tag;
 use client::{Client, Stage};
 pub use program::Broadcasting;
-pub use settling::Sent;
 use under_way::UnderWay;
 
 /// The number of the echo that ends a join; a client's broadcasts begin with 1.

@@ -10,8 +10,8 @@ use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose}
 use trueload_wire::http2::client::Account;
 use trueload_wire::message::{Requests as Texts, Rulebook};
 
-use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{OpenError, Received, Unusable};
+use super::carrier::Carrier;
+use super::protocol::{OpenError, Received, Unusable};
 
 /// A version of HTTP on one connection. `T` is what is known about a request.
 pub trait Machine<T>: Exchange<T> + Debug {

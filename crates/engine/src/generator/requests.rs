@@ -13,9 +13,9 @@ use trueload_wire::http1::template::Template;
 use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::message::{self, Filling, Head, Part, Request, Rules};
 
-use super::rows::{Taken, Taking};
-use crate::data::{Row, Rows};
-use crate::generator::slot::Tag;
+use super::rows::Taking;
+use super::slot::Tag;
+use crate::data::{Row, Rows, Taken};
 
 /// Answer heads that are remembered for the requests of a recording, which may be a million.
 const HEADS_MOST: usize = 256;
@@ -162,24 +162,24 @@ impl Requests {
 
     /// The row of a session, by its number over all engines.
     #[inline]
-    pub(in crate::generator) fn row_of(&self, session: u64) -> Row<'_> {
+    pub(super) fn row_of(&self, session: u64) -> Row<'_> {
         self.taking.as_ref().map_or_else(Row::default, |taking| taking.row_at(session))
     }
 
     /// Whether the targets are the steps of sessions.
     #[inline]
-    pub(in crate::generator) fn are_steps(&self) -> bool {
+    pub(super) fn are_steps(&self) -> bool {
         self.steps
     }
 
     /// Whether a request has its number before it is drawn: from its step, or its recording.
     #[inline]
-    pub(in crate::generator) fn are_numbered(&self) -> bool {
+    pub(super) fn are_numbered(&self) -> bool {
         self.steps || self.recording.is_some()
     }
 
     /// The number of entries of the recording; 0 without one.
-    pub(in crate::generator) fn recorded(&self) -> u64 {
+    pub(super) fn recorded(&self) -> u64 {
         self.recording.as_ref().map_or(0, |recording| recording.count())
     }
 
@@ -193,7 +193,7 @@ impl Requests {
     }
 
     /// The number of targets that are counted separately.
-    pub(in crate::generator) fn counted(&self) -> usize {
+    pub(super) fn counted(&self) -> usize {
         if self.apart { self.targets.len() } else { 0 }
     }
 
@@ -210,18 +210,18 @@ impl Requests {
     }
 
     /// Draws `count` new numbers, or fewer if the data does not last for so many requests.
-    pub(in crate::generator) fn draw(&self, count: u64) -> Range<u64> {
+    pub(super) fn draw(&self, count: u64) -> Range<u64> {
         let first = self.drawn.fetch_add(count, Ordering::Relaxed).min(self.most);
         first..first.saturating_add(count).min(self.most)
     }
 
     /// Whether no row is left for the next request.
-    pub(in crate::generator) fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.drawn.load(Ordering::Relaxed) >= self.most
     }
 
     /// The rows taken by now; `spent`: that they were used up has ended the phase.
-    pub(in crate::generator) fn taken(&self, spent: bool) -> Option<Taken> {
+    pub(super) fn taken(&self, spent: bool) -> Option<Taken> {
         let requests = self.drawn.load(Ordering::Relaxed).min(self.most);
         self.taking.as_ref().map(|taking| taking.taken(requests, spent))
     }
@@ -229,7 +229,7 @@ impl Requests {
     /// The target of the request whose number has this lower half, when `drawn` numbers have been
     /// drawn.
     #[inline]
-    pub(in crate::generator) fn index(&self, drawn: u64, low: u32) -> usize {
+    pub(super) fn index(&self, drawn: u64, low: u32) -> usize {
         if self.steps {
             return low as usize;
         }
@@ -289,7 +289,7 @@ impl Requests {
     }
 
     /// The number of a request, or of a session, over all engines.
-    pub(in crate::generator) fn turn(&self, number: u64) -> u64 {
+    pub(super) fn turn(&self, number: u64) -> u64 {
         self.part.place(self.places.as_ref().map_or(number, |places| places.place(number)))
     }
 }

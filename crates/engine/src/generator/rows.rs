@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_load::{Mix, Places, RowOrder, Takers};
 
-use crate::data::{Row, Rows};
+use crate::data::{Row, Rows, Taken};
 
 /// Data, and the requests that take a row of it each.
 #[derive(Clone, Debug)]
@@ -14,17 +14,6 @@ pub(super) struct Taking {
     takers: Takers,
     /// For each target: whether it takes rows.
     takes: Box<[bool]>,
-}
-
-/// The rows that a phase found and took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// The number of all rows.
-    pub rows: u64,
-    /// Rows taken by all threads since they began, counted again each time.
-    pub taken: u64,
-    /// No row was left for the next request.
-    pub spent: bool,
 }
 
 impl Taking {
