@@ -175,6 +175,23 @@ pub enum Http2Trick {
 }
 
 impl Http2Trick {
+    /// Whether the peer sends no answer that its site has not given.
+    pub(super) fn follows_its_site(&self) -> bool {
+        matches!(
+            self,
+            Http2Trick::Reset(..)
+                | Http2Trick::Refuse
+                | Http2Trick::GoAway(..)
+                | Http2Trick::GoAways(..)
+                | Http2Trick::Truncate(..)
+                | Http2Trick::EndBehind(_)
+                | Http2Trick::Stall(_)
+                | Http2Trick::Dribble(_)
+                | Http2Trick::Late(_)
+                | Http2Trick::ReadsNothing
+        )
+    }
+
     /// Whether a correct generator counts no failure because of this trick. A refused request is
     /// sent again, if that is permitted, but only once.
     fn is_right(&self, at: u32, plan: &HttpPlan, depth: usize) -> bool {

@@ -3,7 +3,7 @@
 
 use trueload_load::RowOrder;
 
-use super::{Http2Trick, MS, Protocol, Scenario, Style, Trick};
+use super::{MS, Protocol, Scenario, Style, Trick};
 
 /// A conversation over the scenario's version of HTTP.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -236,25 +236,10 @@ impl Scenario {
                     | Trick::Guess(..)
             )
         };
-        let over_http2 = |trick: &Http2Trick| {
-            matches!(
-                trick,
-                Http2Trick::Reset(..)
-                    | Http2Trick::Refuse
-                    | Http2Trick::GoAway(..)
-                    | Http2Trick::GoAways(..)
-                    | Http2Trick::Truncate(..)
-                    | Http2Trick::EndBehind(_)
-                    | Http2Trick::Stall(_)
-                    | Http2Trick::Dribble(_)
-                    | Http2Trick::Late(_)
-                    | Http2Trick::ReadsNothing
-            )
-        };
         self.peers.iter().all(|manner| {
             let greeting = manner.greeting.is_none();
             let http1 = manner.tricks.iter().all(|(_, trick)| plain(trick));
-            let http2 = manner.http2.tricks.iter().all(|(_, trick)| over_http2(trick));
+            let http2 = manner.http2.tricks.iter().all(|(_, trick)| trick.follows_its_site());
             greeting && http1 && http2 && manner.http2.reply.is_none()
         })
     }
