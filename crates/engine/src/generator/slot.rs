@@ -476,13 +476,17 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::protocol::Protocol;
+    use super::super::{OverHttp1, Plain};
     use super::*;
 
     // 100,000 connections must take at most 50 MB (docs/performance.md).
     #[test]
     fn a_slot_takes_little_memory() {
-        let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
+        type Client = <OverHttp1<Plain> as Protocol>::Client;
+        let bytes = size_of::<Slot<Client>>();
         assert!(bytes <= 224, "a slot takes {bytes} bytes");
+        assert!(size_of::<Tag>() <= 32, "a tag takes {} bytes", size_of::<Tag>());
     }
 
     #[test]
