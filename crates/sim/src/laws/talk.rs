@@ -34,7 +34,7 @@ pub(super) fn a_session_settles_once(played: &mut Played) -> Result<(), String> 
     for reporter in 0..reporters {
         let own = played.front.done.iter().filter(|reported| reported.thread == reporter);
         let last = own.clone().map(|reported| reported.done.phase).max();
-        let (mut running, mut connections) = (0, 0);
+        let (mut running, mut connections, mut fewer) = (0, 0, false);
         for Reported { done, .. } in own {
             let Some(sessions) = done.meter.sessions.as_ref() else { continue };
             let SessionMeter { begun, ok, failed, unfinished, latency } = sessions;
@@ -46,11 +46,12 @@ pub(super) fn a_session_settles_once(played: &mut Played) -> Result<(), String> 
             // Sessions of connections that were taken away have no outcome, nor have those at the
             // end of a phase that the next one has followed at once.
             let now = played.front.assigned[done.phase].share.connections;
-            let told = *unfinished == running || now < connections || Some(done.phase) != last;
+            fewer |= now < connections;
+            let told = *unfinished == running || fewer || Some(done.phase) != last;
             ensure(told, || format!("thread {reporter}: {running} go on, {unfinished} are told"))?;
             let timed: u64 = latency.values().sum();
             ensure(timed == *ok, || format!("{ok} sessions ended well, {timed} have a time"))?;
-            connections = connections.max(now);
+            connections = now;
         }
     }
     Ok(())
