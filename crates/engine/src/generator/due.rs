@@ -111,7 +111,7 @@ impl<P: Protocol> Generator<P> {
                 self.codec.send_output(net, &mut self.slots[key], token);
                 self.go_on(net, key, token, disposition, true, false);
             }
-            exchange::Disposition::Opening | exchange::Disposition::Closing => {
+            exchange::Disposition::Opening => {
                 self.codec.send_output(net, &mut self.slots[key], token);
             }
             _ => self.broken(net, key, token),

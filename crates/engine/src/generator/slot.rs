@@ -26,7 +26,7 @@ pub struct Tag {
     /// The time of its last send: when it was handed to the kernel, once `handed_over`; before,
     /// when it was queued.
     pub sent_ns: u64,
-    /// What is noted of its wait.
+    /// How many answers there were when it was sent, or since when it waits for a connection.
     pub noted: Noted,
     /// The phase that it belongs to.
     pub phase: u16,
@@ -38,19 +38,18 @@ pub struct Tag {
     pub number: u32,
 }
 
-/// What is noted of a request's wait. Both are numbers, so that a tag stays small.
+/// A count or a time, by what the request waits for: one number, so that a tag stays small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted(u64);
 
 impl Noted {
-    /// Of a request that was sent: the number of requests that had been answered by then, over all
-    /// threads.
+    /// The request was sent when all threads together had this many answers.
     #[inline]
     pub(super) fn served(count: u64) -> Self {
         Noted(count)
     }
 
-    /// Of a redirected request that waits for its slot's next connection: since when.
+    /// The request was redirected at this time, and waits for its slot's next connection.
     pub(super) fn waits_since(now_ns: u64) -> Self {
         Noted(now_ns)
     }

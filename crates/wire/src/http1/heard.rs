@@ -5,8 +5,7 @@
 //!
 //! Must not know: what the fields are wanted for.
 
-use crate::message::Listener;
-use crate::message::{Location, is_redirect};
+use crate::message::{Listener, Location, is_redirect};
 
 /// What is wanted of answers.
 #[derive(Clone, Copy)]

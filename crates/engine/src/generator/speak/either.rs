@@ -74,6 +74,8 @@ pub struct Either<T> {
     most: usize,
     /// Over HTTP/1.1, the newest requests that have not been written yet.
     unwritten: usize,
+    /// The server chooses the version, so that connections over HTTP/1.1 are counted.
+    negotiated: bool,
     /// The present HTTP/1.1 connection is already counted.
     counted: bool,
     /// The counts of HTTP/1.1 connections, and of HTTP/2 connections before them.
@@ -121,7 +123,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Either<T> {
     /// Counts an HTTP/1.1 connection when something is asked on it.
     #[inline]
     fn count_http1(&mut self) {
-        if !std::mem::replace(&mut self.counted, true) {
+        if self.negotiated && !std::mem::replace(&mut self.counted, true) {
             self.account.get_or_insert_default().chose_http1 += 1;
         }
     }
@@ -130,7 +132,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Either<T> {
     fn become_of(&mut self, over_http2: bool, most: usize) {
         let account = Some(Box::new(self.take_counts(0)));
         let version = Version::new(over_http2);
-        *self = Either { version, most, unwritten: 0, counted: false, account };
+        *self = Either { version, most, unwritten: 0, negotiated: true, counted: false, account };
     }
 }
 
@@ -232,7 +234,8 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     fn new(shared: &Versions) -> Self {
         let over_http2 = shared.most_http1.is_none();
         let (version, most) = (Version::new(over_http2), shared.most(over_http2));
-        Either { version, most, unwritten: 0, counted: false, account: None }
+        let negotiated = shared.are_negotiated();
+        Either { version, most, unwritten: 0, negotiated, counted: false, account: None }
     }
 
     fn remember(shared: &mut Versions, heads: usize) {
@@ -368,8 +371,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     }
 
     fn take_account(&mut self, until_ns: u64, shared: &Versions) -> Option<Account> {
-        let counts = self.take_counts(until_ns);
-        shared.most_http2.map(|_| counts)
+        shared.most_http2.map(|_| self.take_counts(until_ns))
     }
 
     fn redirect(shared: &Versions) -> Option<&str> {
