@@ -140,12 +140,12 @@ pub(crate) fn scenario(
     let order = Mix::new(&[1]).ok_or_else(|| Failure::Plan("scenario: has no order".to_owned()))?;
     let part = plan.part.places().ok_or_else(|| Failure::Plan(request::PARTS.to_owned()))?;
     let data = request::rows(plan, blobs);
-    let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions(data);
+    let paces: Vec<_> = plan.scenario.iter().map(pace).collect();
+    let requests = Requests::new(rules.collect(), order, plan.seed, true, part);
     Ok(Scenario {
         follow: plan.follow,
         script,
-        requests: Arc::new(requests),
-        paces: plan.scenario.iter().map(pace).collect(),
+        requests: Arc::new(requests.in_sessions(paces, data)),
         seed: plan.seed,
         unix_time,
         stream: request::stream(plan),

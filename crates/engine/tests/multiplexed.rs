@@ -9,12 +9,12 @@ use trueload_wire::message::{Rules, Texts};
 
 use trueload_drive::{Net, Program};
 use trueload_engine::generator::{
-    Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Input, OverHttp2,
-    PhaseShare, Plain, Protocol, Received, Report, Sending, Tag,
+    Carrier, Command, Config, ConnectionEnd, DoneReport, Facts, Generator, Http2, Input, Opened,
+    OverHttp2, PhaseShare, Plain, Protocol, Received, Report, Sending, Tag,
 };
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Standing};
 use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::write_block;
 use trueload_wire::http2::request::Template;
@@ -43,10 +43,6 @@ impl Client {
 }
 
 impl Exchange<Tag> for Client {
-    fn reopen(&mut self) {
-        *self = Client { granted: 2, ..Client::default() };
-    }
-
     fn ask_alike(&mut self, tag: Tag, count: usize) {
         for _ in 0..count {
             self.outstanding.push((self.next, tag));
@@ -63,8 +59,8 @@ impl Exchange<Tag> for Client {
         most.saturating_sub(self.outstanding.len())
     }
 
-    fn has_answered(&self) -> bool {
-        self.answered
+    fn standing(&self) -> Standing {
+        Standing { answered: self.answered, ..Standing::default() }
     }
 
     fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {
@@ -106,8 +102,13 @@ impl Protocol for Toy {
         Client::default()
     }
 
-    fn peer_closes(&self, _client: &Self::Client) -> bool {
-        true
+    fn facts(&self, _client: &Client) -> Facts {
+        Facts { peer_closes: true, ..Facts::default() }
+    }
+
+    fn open(&mut self, client: &mut Client, _opened: Opened<'_>, _output: &mut Output) -> bool {
+        *client = Client { granted: 2, ..Client::default() };
+        false
     }
 
     fn handle_input(

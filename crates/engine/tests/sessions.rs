@@ -48,7 +48,7 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
     add(step("GET", "/page/{repeat}", &own, None), Vec::new());
     add(step("POST", "/buy", &own, Some(b"")), Vec::new());
     let pace = |repeat, ms| StepPace { repeat, think_least_ns: ms * MS, think_most_ns: ms * MS };
-    let paces = Arc::from([pace(1, 0), pace(2, 10), pace(1, 0)]);
+    let paces = [pace(1, 0), pace(2, 10), pace(1, 0)];
     let rules = |idempotent| Rules { idempotent, ..Rules::default() };
     let target = |idempotent| {
         let (text, whole) = (Text::Session, None);
@@ -56,12 +56,11 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
     };
     let targets = vec![target(false), target(true), target(false)];
     let order = Mix::new(&[1]).expect("an order");
-    let requests = Arc::new(Requests::new(targets, order, 1, true, (0, 1)).in_sessions(data));
+    let requests = Requests::new(targets, order, 1, true, (0, 1)).in_sessions(paces, data);
     let script = Arc::new(script);
     Scenario {
         script,
-        requests,
-        paces,
+        requests: Arc::new(requests),
         follow: None,
         seed: 1,
         unix_time: Duration::ZERO,

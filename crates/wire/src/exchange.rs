@@ -119,11 +119,23 @@ pub enum Timer {
     Stall,
 }
 
+/// What a machine knows of its connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// A complete answer came on it.
+    pub answered: bool,
+    /// The answer in progress lasts until the peer ends the connection.
+    pub lasts_until_end: bool,
+    /// Whether the peer gave up an idle connection; its disposition is then
+    /// [`Disposition::Closing`].
+    pub request_timeout: RequestTimeout,
+    /// Why a [`Disposition::Broken`] connection is broken, in our own words, if the machine knows
+    /// more than the ending of its requests.
+    pub broken: Option<(Ending, &'static str)>,
+}
+
 /// The queue side of a client machine: the requests that were asked and have not ended.
 pub trait Exchange<T> {
-    /// Prepares for a fresh connection. All outstanding requests must have been ended before.
-    fn reopen(&mut self);
-
     /// Notes that a request was written.
     fn ask(&mut self, tag: T) {
         self.ask_alike(tag, 1);
@@ -142,8 +154,8 @@ pub trait Exchange<T> {
         depth.saturating_sub(self.outstanding())
     }
 
-    /// Whether a complete answer came on this connection.
-    fn has_answered(&self) -> bool;
+    /// What is known of the connection.
+    fn standing(&self) -> Standing;
 
     /// Passes the tags of the outstanding requests to `change`, the newest first, until it returns
     /// false. Consecutive requests with the same tag are passed as one.
@@ -186,23 +198,6 @@ pub trait Exchange<T> {
         _on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         Disposition::Open
-    }
-
-    /// Whether the answer in progress lasts until the peer ends the connection.
-    fn lasts_until_end(&self) -> bool {
-        false
-    }
-
-    /// Whether the peer gave up an idle connection; its disposition is then
-    /// [`Disposition::Closing`].
-    fn request_timeout(&self) -> RequestTimeout {
-        RequestTimeout::None
-    }
-
-    /// Why a [`Disposition::Broken`] connection is broken, in our own words, if the machine knows
-    /// more than the ending of its requests.
-    fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        None
     }
 
     /// Returns the tags of all outstanding requests, unanswered.
@@ -335,7 +330,7 @@ pub trait InOrder {
     /// order can then implement [`Exchange`] themselves.)
     type Tag: Copy + PartialEq + 'static;
 
-    /// Resets the machine for a fresh connection.
+    /// Prepares for a fresh connection. All outstanding requests must have been ended before.
     fn reset(&mut self);
 
     /// The requests that were asked.
@@ -354,12 +349,12 @@ pub trait InOrder {
     /// Whether part of the next answer has come.
     fn has_begun(&self) -> bool;
 
-    /// See [`Exchange::lasts_until_end`].
+    /// See [`Standing::lasts_until_end`].
     fn lasts_until_end(&self) -> bool {
         false
     }
 
-    /// See [`Exchange::why_broken`].
+    /// See [`Standing::broken`].
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         None
     }
@@ -372,11 +367,6 @@ pub trait InOrder {
 }
 
 impl<M: InOrder> Exchange<M::Tag> for M {
-    fn reopen(&mut self) {
-        debug_assert!(self.asked().is_empty());
-        self.reset();
-    }
-
     #[inline]
     fn ask_alike(&mut self, tag: M::Tag, count: usize) {
         self.asked_mut().outstanding.push_back(tag, count);
@@ -387,8 +377,13 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         self.asked().len()
     }
 
-    fn has_answered(&self) -> bool {
-        self.asked().has_answered()
+    fn standing(&self) -> Standing {
+        Standing {
+            answered: self.asked().has_answered(),
+            lasts_until_end: self.lasts_until_end(),
+            request_timeout: self.asked().request_timeout,
+            broken: self.why_broken(),
+        }
     }
 
     #[inline]
@@ -447,18 +442,6 @@ impl<M: InOrder> Exchange<M::Tag> for M {
             on_outcome,
         );
         Disposition::Broken
-    }
-
-    fn lasts_until_end(&self) -> bool {
-        InOrder::lasts_until_end(self)
-    }
-
-    fn request_timeout(&self) -> RequestTimeout {
-        self.asked().request_timeout
-    }
-
-    fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        InOrder::why_broken(self)
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = M::Tag> + '_ {

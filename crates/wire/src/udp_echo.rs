@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 
 use crate::echo::Messages;
-use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose, Standing};
 
 /// The size of the two numbers in bytes, which is the smallest datagram.
 pub const SIZE_LEAST: usize = 16;
@@ -146,10 +146,6 @@ impl<T: Copy> Client<T> {
 }
 
 impl<T: Copy> Exchange<T> for Client<T> {
-    fn reopen(&mut self) {
-        debug_assert!(self.outstanding.is_empty());
-    }
-
     fn ask_alike(&mut self, tag: T, count: usize) {
         let numbers = self.next..self.next + count as u64;
         self.next = numbers.end;
@@ -160,8 +156,8 @@ impl<T: Copy> Exchange<T> for Client<T> {
         self.outstanding.len()
     }
 
-    fn has_answered(&self) -> bool {
-        self.answered_below > 0
+    fn standing(&self) -> Standing {
+        Standing { answered: self.answered_below > 0, ..Standing::default() }
     }
 
     fn change_newest(&mut self, mut change: impl FnMut(&mut T) -> bool) {

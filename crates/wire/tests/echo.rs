@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, InOrder, Outcome, Output, PeerClose};
 
 /// Three messages of four bytes.
 fn messages() -> Messages {
@@ -126,9 +126,9 @@ fn a_connection_sends_its_messages_in_turn_and_begins_with_the_first_when_it_is_
     assert_eq!(take(&mut client, 2), vec![(8, 12), (0, 4)]);
     client.ask(1);
     client.handle_input(1, b"abcd", &messages, &mut |_| {});
-    assert!(client.has_answered());
-    client.reopen();
-    assert!(!client.has_answered());
+    assert!(client.standing().answered);
+    client.reset();
+    assert!(!client.standing().answered);
     assert_eq!(take(&mut client, 1), vec![(0, 4)]);
     client.ask(1);
     let mut endings = Vec::new();

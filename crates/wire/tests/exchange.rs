@@ -39,11 +39,11 @@ fn a_connection_knows_its_requests_from_asking_to_their_end() {
 fn a_connection_that_is_opened_again_has_answered_nothing() {
     let mut client = Client::default();
     client.ask(1);
-    assert!(!client.has_answered());
+    assert!(!client.standing().answered);
     answered(&mut client);
-    assert!(client.has_answered());
-    client.reopen();
-    assert!(!client.has_answered());
+    assert!(client.standing().answered);
+    client.reset();
+    assert!(!client.standing().answered);
 }
 
 #[test]
@@ -61,6 +61,6 @@ fn a_datagram_is_never_unsent_and_its_answer_never_lasts() {
     let mut client = udp_echo::Client::default();
     client.ask(1);
     assert!(!client.is_unsent());
-    assert!(!client.lasts_until_end());
-    assert_eq!(client.why_broken(), None);
+    assert!(!client.standing().lasts_until_end);
+    assert_eq!(client.standing().broken, None);
 }

@@ -162,7 +162,7 @@ fn an_answer_lasts_until_the_end_only_where_its_head_says_so() {
     ] {
         let mut world = World::asked(&Rules::default(), &[1]);
         world.receive(come);
-        assert_eq!(world.client.lasts_until_end(), lasts, "{}", come.escape_ascii());
+        assert_eq!(world.client.standing().lasts_until_end, lasts, "{}", come.escape_ascii());
     }
 }
 

@@ -89,7 +89,7 @@ proptest! {
             prop_assert_eq!(world.receive(piece), Disposition::Closing);
             come += piece.len();
             let expected = if come < head { RequestTimeout::Begun } else { RequestTimeout::Received };
-            prop_assert_eq!(world.client.request_timeout(), expected, "{} bytes of {:?}", come, text);
+            prop_assert_eq!(world.client.standing().request_timeout, expected, "{} bytes of {:?}", come, text);
         }
         world.end(PeerClose::Fin);
         prop_assert_eq!(world.endings, []);
@@ -106,7 +106,7 @@ proptest! {
             pieces(text.as_bytes(), &cuts).into_iter().map(|piece| world.receive(piece));
         let link = links.find(|link| *link != Disposition::Closing);
         prop_assert_eq!(link, Some(Disposition::Unsolicited), "{:?}", text);
-        prop_assert_eq!(world.client.request_timeout(), RequestTimeout::None);
+        prop_assert_eq!(world.client.standing().request_timeout, RequestTimeout::None);
     }
 
     #[test]
@@ -164,8 +164,8 @@ fn a_reset_behind_the_head_of_a_408_is_no_worse_than_one_without() {
 fn a_used_machine_has_received_nothing() {
     let mut world = World::new(true);
     world.receive(TIMEOUTS[0].as_bytes());
-    world.client.reopen();
-    assert_eq!(world.client.request_timeout(), RequestTimeout::None);
+    world.client.reset();
+    assert_eq!(world.client.standing().request_timeout, RequestTimeout::None);
     world.client.ask(2);
     assert_eq!(world.receive(OK), Disposition::Open);
     assert_eq!(world.endings, [Ending::Ok]);

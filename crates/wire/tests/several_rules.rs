@@ -6,12 +6,12 @@ use proptest::sample::{Index, select};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
-use trueload_wire::message::{Rulebook, Rules};
+use trueload_wire::message::{Book, Rules};
 
 /// Two kinds of requests; a tag is the number of its kind.
 struct Kinds([Rules; 2]);
 
-impl Rulebook<usize> for Kinds {
+impl Book<usize> for Kinds {
     fn rules_of(&self, tag: &usize) -> &Rules {
         &self.0[*tag]
     }

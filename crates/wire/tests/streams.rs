@@ -2,13 +2,13 @@
 //! stalled.
 
 use std::cell::RefCell;
-use trueload_wire::message::{Rulebook, Rules};
+use trueload_wire::message::{self, Event, Rules};
 
 use proptest::prelude::*;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose, Timer};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
-use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
+use trueload_wire::parts::{End, Kind, Rule, Streaming, Whole};
 
 /// Rules for streams, and what was noted of them.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ struct Book {
     whole: RefCell<Vec<(u64, Whole)>>,
 }
 
-impl Rulebook<u64> for Book {
+impl message::Book<u64> for Book {
     fn rules_of(&self, _: &u64) -> &Rules {
         &self.rules
     }
@@ -30,14 +30,16 @@ impl Rulebook<u64> for Book {
         Some(Streaming { rule: &self.rule, at_ns: self.at_ns })
     }
 
-    fn note_parts(&self, _: &u64, arrived: Arrived) {
-        let new = u64::from(arrived.is_first || arrived.gap_ns.is_some());
-        *self.parts.borrow_mut() += new + arrived.together;
-        self.gaps.borrow_mut().extend(arrived.gap_ns);
-    }
-
-    fn note_stream(&self, tag: &u64, whole: Whole) {
-        self.whole.borrow_mut().push((*tag, whole));
+    fn note(&self, tag: &u64, event: Event<'_>) {
+        match event {
+            Event::Parts(arrived) => {
+                let new = u64::from(arrived.is_first || arrived.gap_ns.is_some());
+                *self.parts.borrow_mut() += new + arrived.together;
+                self.gaps.borrow_mut().extend(arrived.gap_ns);
+            }
+            Event::Stream(whole) => self.whole.borrow_mut().push((*tag, whole)),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -158,7 +158,7 @@ fn a_fresh_connection_counts_from_the_start() {
     world.answer(2);
     world.end(PeerClose::Reset);
     world.client.open(NONCE);
-    assert!(!world.client.has_answered());
+    assert!(!world.client.standing().answered);
     world.sent.clear();
     world.ask(1);
     world.answer(0);
@@ -193,9 +193,9 @@ fn counts_of_several_connections_add_up_each_to_its_own_kind() {
 #[test]
 fn one_answer_to_the_first_request_is_an_answer() {
     let mut world = World::asked(1);
-    assert!(!world.client.has_answered());
+    assert!(!world.client.standing().answered);
     world.answer(0);
-    assert!(world.client.has_answered());
+    assert!(world.client.standing().answered);
 }
 
 #[test]

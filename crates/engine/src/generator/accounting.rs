@@ -97,8 +97,8 @@ impl Accounting {
         let mut phase = Phase::new(share, threads, held);
         let targets = self.requests.as_ref().map_or(0, |requests| requests.counted());
         phase.meter.targets.resize_with(targets, TargetMeter::default);
-        let in_sessions = self.requests.as_ref().is_some_and(|requests| requests.are_steps());
-        phase.meter.sessions = in_sessions.then(SessionMeter::default);
+        let steps = self.requests.as_ref().is_some_and(|requests| requests.are_steps());
+        phase.meter.sessions = steps.then(SessionMeter::default);
         phase.meter.openings = self.connect_open.then(Box::default);
         self.phases.push(phase);
     }

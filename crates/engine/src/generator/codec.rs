@@ -55,11 +55,16 @@ impl<P: Protocol> Codec<P> {
         net: &mut impl Net,
         slot: &mut Slot<P::Client>,
         token: Token,
+        drawn: u64,
     ) -> usize {
         let tls = slot.tls.as_deref_mut();
         let mut carrier = Carrier { net, token, tls, sealed: &mut self.sealed };
         carrier.seal_waiting();
-        self.protocol.send_waiting(&mut slot.client, &mut carrier)
+        if self.protocol.waits_to_write(&slot.client) {
+            self.protocol.send(&mut slot.client, 0, drawn, &mut carrier)
+        } else {
+            0
+        }
     }
 
     /// Sends what the protocol has to send out of turn.

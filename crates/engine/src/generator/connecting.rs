@@ -85,7 +85,7 @@ impl<P: Protocol> Generator<P> {
         self.pace.waiting.extend(before..self.tried_first(mine));
         self.slots.grow(mine, || self.codec.protocol.client());
         (self.tried_first(mine)..mine).for_each(|key| self.slots[key].state.tried = true);
-        if P::SESSIONS {
+        if self.sessions.are_on() {
             self.sessions.resize(mine);
         }
         self.call_back();
@@ -278,7 +278,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Charges the request that waits for this slot's connection, if there is one.
     fn charge(&mut self, key: u32, now_ns: u64, class: Class) {
-        if P::SESSIONS {
+        if self.sessions.are_on() {
             self.note_step_end(key);
         }
         let state = &mut self.slots[key].state;
@@ -289,7 +289,7 @@ impl<P: Protocol> Generator<P> {
         } else if state.may_ask
             && !self.config.connect_open
             && let Some((phase, running)) = self.accounting.sending(now_ns)
-            && ((P::SESSIONS && self.sessions.runs(key)) || running.draw_due(now_ns))
+            && ((self.sessions.are_on() && self.sessions.runs(key)) || running.draw_due(now_ns))
         {
             self.charge_next(key, phase, now_ns, class);
         }
@@ -297,7 +297,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Charges the next request of a slot, which cannot be sent.
     fn charge_next(&mut self, key: u32, phase: usize, now_ns: u64, class: Class) {
-        if P::SESSIONS {
+        if self.sessions.are_on() {
             return self.charge_session(key, phase, now_ns, class);
         }
         self.accounting.charge(phase, &mut self.slots[key].state, now_ns, (0, class));
@@ -365,7 +365,7 @@ impl<P: Protocol> Generator<P> {
         token: Token,
         fin_sent: bool,
     ) {
-        if self.slots[key].client.request_timeout() != RequestTimeout::None {
+        if self.slots[key].client.standing().request_timeout != RequestTimeout::None {
             return self.ended(net, key, token, PeerClose::Fin, None);
         }
         self.close_policy.waited_in_vain(fin_sent, net.now_ns());
@@ -409,7 +409,7 @@ impl<P: Protocol> Generator<P> {
             return self.freed(net, key);
         }
         let now_ns = net.now_ns();
-        let runs = P::SESSIONS && self.session_goes_on(key, now_ns);
+        let runs = self.sessions.are_on() && self.session_goes_on(key, now_ns);
         let state = &mut self.slots[key].state;
         let (again, may_ask) = (state.waiting_again() > 0, state.may_ask);
         let mut needed = || {

@@ -25,10 +25,10 @@ impl<P: Protocol> Generator<P> {
         if let ConnectionState::Opening { received, .. } = state.connection {
             return self.opening_ended(net, key, token, ended, received);
         }
-        let request_timeout = client.request_timeout();
+        let request_timeout = client.standing().request_timeout;
         if request_timeout == RequestTimeout::Begun {
             // The 408 that had begun was not completed.
-            let class = self.codec.protocol.violation(client);
+            let class = self.codec.protocol.facts(client).violation;
             return self.violated(net, key, token, class);
         }
         let idle = client.outstanding() == 0;
@@ -45,7 +45,7 @@ impl<P: Protocol> Generator<P> {
             None => self.end_all(now_ns, key, end_of(ended)),
         }
         let Slot { client, state, .. } = &mut self.slots[key];
-        let answered = client.has_answered();
+        let answered = client.standing().answered;
         // A connection that does not count as established was not dropped either.
         let unasked = idle && !announced && state.ever_established;
         let reconnects = self.codec.protocol.reconnects();

@@ -5,13 +5,12 @@
 use std::fmt::Debug;
 
 use trueload_drive::Net;
-use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http2::client::Account;
-use trueload_wire::message::{Requests as Texts, Rulebook};
+use trueload_wire::message::Book;
 
 use super::carrier::Carrier;
-use super::protocol::{OpenError, Received, Unusable};
+use super::protocol::{Facts, Received};
 
 /// A version of HTTP on one connection. `T` is what is known about a request.
 pub trait Machine<T>: Exchange<T> + Debug {
@@ -24,32 +23,18 @@ pub trait Machine<T>: Exchange<T> + Debug {
     /// Prepares for remembering so many different answer heads.
     fn remember(_shared: &mut Self::Shared, _heads: usize) {}
 
-    /// See `Protocol::choose`.
-    fn choose(&mut self, _alpn: Option<&[u8]>, _shared: &Self::Shared) {}
+    /// See `Protocol::open`. A machine may be replaced here.
+    fn open(&mut self, alpn: Option<&[u8]>, shared: &Self::Shared, output: &mut Output) -> bool;
 
-    /// See `Protocol::open`.
-    fn open(&mut self, _shared: &Self::Shared, _output: &mut Output) -> bool {
-        false
-    }
-
-    /// See `Protocol::peer_closes`.
-    fn peer_closes(&self) -> bool;
-
-    /// Why the last connection was refused.
-    fn refusal(shared: &mut Self::Shared) -> OpenError;
-
-    /// See `Protocol::unusable`.
-    fn unusable() -> Unusable;
-
-    /// See `Protocol::violation`.
-    fn violation(&self, shared: &Self::Shared) -> Class;
+    /// See `Protocol::facts`.
+    fn facts(&self, shared: &Self::Shared) -> Facts;
 
     /// Handles what has come. Every request that it ends is given to `on_outcome`.
     fn handle_input(
         &mut self,
         now_ns: u64,
         received: Received<'_>,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         shared: &mut Self::Shared,
         output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
@@ -60,32 +45,24 @@ pub trait Machine<T>: Exchange<T> + Debug {
         &mut self,
         now_ns: u64,
         how: PeerClose,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     );
 
-    /// Asks a request that the dialogue goes on with. It is sent by [`Machine::send_waiting`].
+    /// Asks a request that the dialogue goes on with. It is sent when the machine can
+    /// write ([`Machine::waits_to_write`]).
     fn ask_behind(&mut self, tag: T) {
         self.ask(tag);
     }
 
     /// Notes that `bytes` of what was sent have not left.
-    fn note_queued(&mut self, _bytes: usize, _book: &impl Texts<T>) {}
+    fn note_queued(&mut self, _bytes: usize, _book: &impl Book<T>) {}
 
     /// The length in bytes of the request that was just answered, plus those outstanding behind it;
     /// none if that is not known.
-    fn bytes_from(&self, _tag: &T, _book: &impl Texts<T>) -> Option<usize> {
+    fn bytes_from(&self, _tag: &T, _book: &impl Book<T>) -> Option<usize> {
         None
     }
-
-    /// Sends the `count` requests asked last; returns the number of bytes.
-    fn send(
-        &mut self,
-        count: usize,
-        book: &impl Texts<T>,
-        shared: &mut Self::Shared,
-        carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize;
 
     /// See `Protocol::waits_to_write`.
     #[inline]
@@ -93,10 +70,11 @@ pub trait Machine<T>: Exchange<T> + Debug {
         false
     }
 
-    /// See `Protocol::send_waiting`.
-    fn send_waiting(
+    /// See `Protocol::send`.
+    fn send(
         &mut self,
-        book: &impl Texts<T>,
+        count: usize,
+        book: &impl Book<T>,
         shared: &mut Self::Shared,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize;

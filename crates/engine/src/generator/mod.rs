@@ -74,7 +74,7 @@ use parting::Parting;
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
-pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Received, Unusable};
+pub use protocol::{ConnectionEnd, Facts, Input, OpenError, Opened, Protocol, Received};
 use ready::Ready;
 pub use requests::{Requests, Target, Text};
 pub use served::Served;
@@ -123,11 +123,13 @@ impl<P: Protocol> Generator<P> {
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let mut accounting = Accounting::new(served_all, config.close, protocol.requests());
+        let requests = protocol.requests();
+        let paces = requests.as_deref().map(Requests::paces).unwrap_or_default();
+        let mut accounting = Accounting::new(served_all, config.close, requests);
         accounting.connect_open = config.connect_open;
         let slots = Slots::new(config.timeout_ns);
         let hold_back = HoldBack::new(config.seed, config.thread);
-        let sessions = Sessions::new(protocol.paces(), config.seed);
+        let sessions = Sessions::new(paces, config.seed);
         Generator {
             config,
             codec: Codec::new(protocol),
@@ -183,7 +185,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         net.close(token);
         self.accounting.violated(&mut self.slots[key].state, class);
-        if P::SESSIONS {
+        if self.sessions.are_on() {
             self.note_violated(key);
         }
         self.end_all(now_ns, key, exchange::PeerClose::Reset);
@@ -195,10 +197,10 @@ impl<P: Protocol> Generator<P> {
     /// Handles a peer that keeps sending and takes none of the answers: the outstanding request is
     /// charged, if there is one.
     fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let class = self.codec.protocol.violation(&self.slots[key].client);
+        let class = self.codec.protocol.facts(&self.slots[key].client).violation;
         if self.slots[key].state.connection.is_opening() {
             // The connection was never open: the attempt fails.
-            let why = "the peer kept sending and read none of the answers".to_owned();
+            let why = "the peer kept sending and read none of the answers".into();
             return self.not_opened(net, key, token, &OpenError { class, why });
         }
         if self.slots[key].client.outstanding() == 0 {
@@ -231,7 +233,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Keeps the reason why the peer's bytes were refused, for the user.
     fn note_why(&mut self, key: u32) {
-        let why = self.slots[key].client.why_broken();
+        let why = self.slots[key].client.standing().broken;
         if let Some((ending, why)) = why
             && let Some(class) = class_of_ending(ending)
         {
@@ -295,9 +297,9 @@ impl<P: Protocol> Generator<P> {
             accounting.settle(state, now_ns, last);
         }
         let closes = disposition == exchange::Disposition::Closing;
-        if closes && !asked && client.request_timeout() == RequestTimeout::None {
+        if closes && !asked && client.standing().request_timeout == RequestTimeout::None {
             let reconnects = self.codec.protocol.reconnects();
-            accounting.note_unasked_end(now_ns, state, client.has_answered(), reconnects);
+            accounting.note_unasked_end(now_ns, state, client.standing().answered, reconnects);
         }
         if let Some(last) = last {
             self.note_early(net, key, token, &last);
@@ -339,7 +341,7 @@ impl<P: Protocol> Generator<P> {
             exchange::Disposition::Open => self.fill(net, key),
             exchange::Disposition::Draining if !idle => self.fill(net, key),
             exchange::Disposition::Draining | exchange::Disposition::Closing => {
-                match self.slots[key].client.request_timeout() {
+                match self.slots[key].client.standing().request_timeout {
                     RequestTimeout::None => self.closing(net, key, token, ending),
                     request_timeout => self.heed(net, key, request_timeout),
                 }
@@ -349,7 +351,7 @@ impl<P: Protocol> Generator<P> {
                 self.broken(net, key, token);
             }
             exchange::Disposition::Unsolicited => {
-                let class = self.codec.protocol.violation(&self.slots[key].client);
+                let class = self.codec.protocol.facts(&self.slots[key].client).violation;
                 self.violated(net, key, token, class);
             }
             exchange::Disposition::Opening | exchange::Disposition::Refused => {}
@@ -358,7 +360,8 @@ impl<P: Protocol> Generator<P> {
 
     /// Sends what had to wait.
     fn send_waiting(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let bytes = self.codec.send_waiting(net, &mut self.slots[key], token);
+        let bytes =
+            self.codec.send_waiting(net, &mut self.slots[key], token, self.accounting.drawn);
         if let Some(phase) = self.accounting.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }
@@ -366,7 +369,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Handles the answer to the only request of a connection.
     fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
-        if self.codec.protocol.peer_closes(&self.slots[key].client) {
+        if self.codec.protocol.facts(&self.slots[key].client).peer_closes {
             self.closing(net, key, token, ending);
         } else {
             net.close(token);

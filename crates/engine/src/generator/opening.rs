@@ -2,20 +2,20 @@
 
 use trueload_drive::{Net, PeerClose, Token};
 use trueload_meter::Class;
-use trueload_wire::exchange::{self, Exchange};
+use trueload_wire::exchange;
 
 use super::Generator;
 use super::connection::{ConnectionState, Event};
-use super::protocol::{OpenError, Protocol};
+use super::protocol::{Facts, OpenError, Opened, Protocol};
 use super::slot::Slot;
 
 impl<P: Protocol> Generator<P> {
     /// Starts the protocol on a new connection, which is secured if TLS is used.
     pub(super) fn begin(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let Slot { client, state, .. } = &mut self.slots[key];
-        client.reopen();
+        let Slot { client, state, tls, .. } = &mut self.slots[key];
+        let alpn = tls.as_deref().and_then(|secure| secure.session.alpn());
         self.codec.output.clear();
-        if !self.codec.protocol.open(client, key, &mut self.codec.output) {
+        if !self.codec.protocol.open(client, Opened { key, alpn }, &mut self.codec.output) {
             self.opened(net, key);
             return;
         }
@@ -56,8 +56,8 @@ impl<P: Protocol> Generator<P> {
                 false
             }
             exchange::Disposition::Refused => {
-                let refused = self.codec.protocol.refusal();
-                self.not_opened(net, key, token, &refused);
+                let facts = self.codec.protocol.facts(&self.slots[key].client);
+                self.not_opened(net, key, token, &facts.refused);
                 false
             }
             _ => {
@@ -95,7 +95,8 @@ impl<P: Protocol> Generator<P> {
             PeerClose::Fin if received => (Class::Truncated, "closed"),
             PeerClose::Fin => (Class::Empty, "closed"),
         };
-        let why = format!("the peer {how} the connection {}", self.codec.protocol.unusable().ended);
+        let Facts { ended, .. } = self.codec.protocol.facts(&self.slots[key].client);
+        let why = format!("the peer {how} the connection {ended}").into();
         self.not_opened(net, key, token, &OpenError { class, why });
     }
 
@@ -108,7 +109,7 @@ impl<P: Protocol> Generator<P> {
         received: bool,
     ) {
         let class = if received { Class::TimeoutTotal } else { Class::TimeoutFirstByte };
-        let why = self.codec.protocol.unusable().late.to_owned();
+        let why = self.codec.protocol.facts(&self.slots[key].client).late.into();
         self.not_opened(net, key, token, &OpenError { class, why });
     }
 }

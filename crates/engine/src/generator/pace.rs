@@ -1,7 +1,7 @@
 //! The pace of a session.
 
 /// How one step follows the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepPace {
     /// How often it is sent in a row.
     pub repeat: u32,

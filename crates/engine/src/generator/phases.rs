@@ -52,7 +52,7 @@ impl<P: Protocol> Generator<P> {
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
             Stop::Requests(_) if awaits => return,
-            Stop::Requests(_) if P::SESSIONS && self.sessions.any_runs() => return,
+            Stop::Requests(_) if self.sessions.are_on() && self.sessions.any_runs() => return,
             // Under turns the last delivery counts, not the time spent waiting for others in vain.
             Stop::Requests(_) if phase.is_spent() && phase.concurrent().is_some() => {
                 phase.settled_ns.max(phase.started_ns)
@@ -118,7 +118,7 @@ impl<P: Protocol> Generator<P> {
         phase.start(net, self.accounting.wakings, &self.config, open_before);
         let started_ns = phase.started_ns;
         // A late send is our own latency; a closed loop has nothing to be late for.
-        net.wake_promptly(phase.schedule.is_some() || P::SESSIONS);
+        net.wake_promptly(phase.schedule.is_some() || self.sessions.are_on());
         // The coalescing of the phase before is not in the accounts of this one.
         net.coalesce(Coalescing::default());
         if next > 0 {
@@ -182,7 +182,7 @@ impl<P: Protocol> Generator<P> {
             let closed_loop = matches!(phase_share.load, Load::Closed { .. });
             (phase.quota, phase.sharers) = (if closed_loop { sum } else { mine }, sharers);
             // Of sessions, each request counts as scheduled when it is sent.
-            phase.meter.scheduled = if P::SESSIONS { 0 } else { phase.quota };
+            phase.meter.scheduled = if self.sessions.are_on() { 0 } else { phase.quota };
         }
     }
 
@@ -198,7 +198,7 @@ impl<P: Protocol> Generator<P> {
         if phase.stage == Stage::Sending && by_requests && hopeless {
             phase.quota = 0;
             self.slots.end_asking();
-            if P::SESSIONS {
+            if self.sessions.are_on() {
                 // Some may never get a connection for their next request.
                 self.stop_phase(net, index, now_ns);
             }
@@ -214,7 +214,7 @@ impl<P: Protocol> Generator<P> {
         if matches!(phase.share.load, Load::Closed { .. }) && !self.config.close {
             return;
         }
-        let runs = P::SESSIONS && self.sessions.any_runs();
+        let runs = self.sessions.are_on() && self.sessions.any_runs();
         let spent =
             phase.quota == 0 && !runs && phase.meter.issued > 0 && phase.stage == Stage::Sending;
         if spent && phase.end_flow(now_ns) {
@@ -237,7 +237,7 @@ impl<P: Protocol> Generator<P> {
         if phase.end_flow(now_ns) {
             self.accounting.end_part();
         }
-        if P::SESSIONS && self.sessions.any_runs() {
+        if self.sessions.are_on() && self.sessions.any_runs() {
             return;
         }
         let phase = &mut self.accounting.phases[index];
@@ -300,7 +300,7 @@ impl<P: Protocol> Generator<P> {
 
     fn finish_phase(&mut self, index: usize) {
         if self.accounting.current == Some(index) {
-            if P::SESSIONS {
+            if self.sessions.are_on() {
                 self.enter_sessions();
             }
             self.enter_accounts(index, self.accounting.phases[index].settled_ns);

@@ -4,6 +4,7 @@
 //! looks like, and what a good answer to it is. It holds what all connections of a thread share;
 //! each slot holds a machine of its own. Must not know: loads, phases or sockets.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use trueload_wire::session::Turn;
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;
-use super::pace::StepPace;
 use super::requests::Requests;
 use super::slot::Tag;
 
@@ -74,22 +74,52 @@ pub struct ConnectionEnd {
     pub how: PeerClose,
 }
 
+/// A connection that can be used from now on, but for what the protocol has to agree on.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened<'a> {
+    /// Its slot.
+    pub key: u32,
+    /// The server's choice by ALPN, if there was one.
+    pub alpn: Option<&'a [u8]>,
+}
+
 /// The reason why a connection did not become usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenError {
     /// Its class.
     pub class: Class,
     /// The reason in words. May quote the peer.
-    pub why: String,
+    pub why: Cow<'static, str>,
 }
 
-/// The texts for a peer that did not agree to a connection ([`Disposition::Opening`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Unusable {
-    /// The text after "the peer closed the connection".
+/// What a protocol knows of a connection.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The peer is the one to end a connection that was for one request.
+    pub peer_closes: bool,
+    /// The class that the request is charged with that pays for the last
+    /// [`Disposition::Unsolicited`]; `websocket.rs` says why the names may differ.
+    pub violation: Class,
+    /// The reason for the last [`Disposition::Refused`].
+    pub refused: OpenError,
+    /// If a peer ends the connection that has not agreed to it: the text after "the peer closed the
+    /// connection".
     pub ended: &'static str,
-    /// The text if it took too long.
+    /// The text if the peer took too long to agree.
     pub late: &'static str,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        let why = "the connection did not become usable".into();
+        Facts {
+            peer_closes: false,
+            violation: Class::Unsolicited,
+            refused: OpenError { class: Class::Framing, why },
+            ended: "before it was usable",
+            late: "the connection was not usable in time",
+        }
+    }
 }
 
 /// A protocol, with what all connections of a thread share.
@@ -97,17 +127,8 @@ pub trait Protocol: Debug {
     /// The machine of one connection.
     type Client: Exchange<Tag> + Debug;
 
-    /// Whether requests follow each other in sessions. If so, connections have one request in
-    /// flight, and a request's number is the index of its step.
-    const SESSIONS: bool = false;
-
     /// The machine of a slot that had no connection yet.
     fn client(&self) -> Self::Client;
-
-    /// How the steps of a session follow each other.
-    fn paces(&self) -> Arc<[StepPace]> {
-        Arc::default()
-    }
 
     /// Called before a request of a session is asked.
     fn begin_step(&self, _client: &mut Self::Client, _turn: Turn) {}
@@ -122,37 +143,15 @@ pub trait Protocol: Debug {
         Transport::Stream
     }
 
-    /// Whether the peer is the one to end a connection that was for one request.
-    fn peer_closes(&self, client: &Self::Client) -> bool;
-
-    /// Called when TLS is agreed on, with the server's choice by ALPN. A machine may be replaced
-    /// here; nothing has been asked on it.
-    fn choose(&mut self, _client: &mut Self::Client, _alpn: Option<&[u8]>) {}
-
-    /// Called for a new connection. Writes what is to be sent before the first request; true if the
-    /// peer has to agree before the connection is usable ([`Disposition::Opening`]).
-    fn open(&mut self, _client: &mut Self::Client, _key: u32, _output: &mut Output) -> bool {
-        false
+    /// What is known of a connection.
+    fn facts(&self, _client: &Self::Client) -> Facts {
+        Facts::default()
     }
 
-    /// The reason for the last [`Disposition::Refused`].
-    fn refusal(&mut self) -> OpenError {
-        OpenError { class: Class::Framing, why: "the connection did not become usable".into() }
-    }
-
-    /// The texts for a peer that did not agree at all.
-    fn unusable(&self) -> Unusable {
-        Unusable {
-            ended: "before it was upgraded",
-            late: "the connection was not upgraded in time",
-        }
-    }
-
-    /// The class that the request is charged with that pays for the last
-    /// [`Disposition::Unsolicited`]; `websocket.rs` says why the names may differ.
-    fn violation(&self, _client: &Self::Client) -> Class {
-        Class::Unsolicited
-    }
+    /// Prepares the machine of a slot for a new connection; nothing is outstanding on it. Writes
+    /// what is to be sent before the first request. True if the peer has to agree before the
+    /// connection is usable ([`Disposition::Opening`]).
+    fn open(&mut self, client: &mut Self::Client, opened: Opened<'_>, output: &mut Output) -> bool;
 
     /// Whether a lost connection is opened again. If not, its slot stays down until connections are
     /// asked for again.
@@ -229,8 +228,16 @@ pub trait Protocol: Debug {
         None
     }
 
-    /// Sends the `count` requests asked last; returns the number of bytes. Requests without room
-    /// may be left for [`Protocol::send_waiting`], and then do not count.
+    /// Whether something can be sent now that [`Protocol::send`] had to leave.
+    #[inline]
+    fn waits_to_write(&self, _client: &Self::Client) -> bool {
+        false
+    }
+
+    /// Sends the `count` requests asked last, behind what waits; returns the number of bytes.
+    /// Requests without room may be left for later, and then do not count. It is called again, with
+    /// no request, when waiting bytes of the connection have left, or input or an ending lets more
+    /// be sent.
     fn send(
         &mut self,
         client: &mut Self::Client,
@@ -238,20 +245,4 @@ pub trait Protocol: Debug {
         drawn: u64,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize;
-
-    /// Whether input or an ending lets something be sent that [`Protocol::send`] had to leave.
-    #[inline]
-    fn waits_to_write(&self, _client: &Self::Client) -> bool {
-        false
-    }
-
-    /// Called when waiting bytes of this connection have left, or [`Protocol::waits_to_write`] is
-    /// true: sends what was left for then. Returns the number of bytes.
-    fn send_waiting(
-        &mut self,
-        _client: &mut Self::Client,
-        _carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
-        0
-    }
 }

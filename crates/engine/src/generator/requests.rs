@@ -13,6 +13,7 @@ use trueload_wire::http1::template::Template;
 use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::message::{self, Filling, Head, Part, Request, Rules};
 
+use super::pace::StepPace;
 use super::rows::Taking;
 use super::slot::Tag;
 use crate::data::{Row, Rows, Taken};
@@ -80,8 +81,9 @@ pub struct Requests {
     seed: u64,
     /// Whether counts are kept for each target.
     apart: bool,
-    /// The targets are the steps of sessions: a number is the index of its step.
-    steps: bool,
+    /// If the targets are the steps of sessions, how these follow each other: a number is the index
+    /// of its step.
+    paces: Arc<[StepPace]>,
     /// The turns of this engine among those of all: no two send the same number.
     part: Places,
     /// For one of several origins: its own places among all turns.
@@ -104,20 +106,18 @@ impl Requests {
         apart: bool,
         part: impl Into<Places>,
     ) -> Self {
-        let (steps, recording, most, part) = (false, None, u64::MAX, part.into());
-        let (places, taking, drawn, targets) = (None, None, AtomicU64::new(0), targets.into());
         Requests {
-            targets,
+            targets: targets.into(),
             order,
-            recording,
+            recording: None,
             seed,
             apart,
-            steps,
-            part,
-            places,
-            taking,
-            most,
-            drawn,
+            paces: Arc::default(),
+            part: part.into(),
+            places: None,
+            taking: None,
+            most: u64::MAX,
+            drawn: AtomicU64::new(0),
         }
     }
 
@@ -150,14 +150,18 @@ impl Requests {
         Some(Requests { most: taking.requests(), taking: Some(taking), ..self })
     }
 
-    /// Makes the targets the steps of sessions. Each session takes one of these rows, if there are
-    /// any, in this order.
+    /// Makes the targets the steps of sessions, which follow each other like this. Each session takes
+    /// one of these rows, if there are any, in this order.
     #[must_use]
-    pub fn in_sessions(self, data: Option<(Arc<Rows>, RowOrder)>) -> Self {
+    pub fn in_sessions(
+        self,
+        paces: impl Into<Arc<[StepPace]>>,
+        data: Option<(Arc<Rows>, RowOrder)>,
+    ) -> Self {
         let taking = data
             .and_then(|data| Taking::of(data, [true].into(), &self.order, None, self.part.clone()));
         let most = taking.as_ref().map_or(u64::MAX, Taking::requests);
-        Requests { steps: true, most, taking, ..self }
+        Requests { paces: paces.into(), most, taking, ..self }
     }
 
     /// The row of a session, by its number over all engines.
@@ -166,16 +170,21 @@ impl Requests {
         self.taking.as_ref().map_or_else(Row::default, |taking| taking.row_at(session))
     }
 
+    /// How the steps of sessions follow each other; empty if the targets are no steps.
+    pub(super) fn paces(&self) -> Arc<[StepPace]> {
+        Arc::clone(&self.paces)
+    }
+
     /// Whether the targets are the steps of sessions.
     #[inline]
     pub(super) fn are_steps(&self) -> bool {
-        self.steps
+        !self.paces.is_empty()
     }
 
     /// Whether a request has its number before it is drawn: from its step, or its recording.
     #[inline]
     pub(super) fn are_numbered(&self) -> bool {
-        self.steps || self.recording.is_some()
+        self.are_steps() || self.recording.is_some()
     }
 
     /// The number of entries of the recording; 0 without one.
@@ -230,7 +239,7 @@ impl Requests {
     /// drawn.
     #[inline]
     pub(super) fn index(&self, drawn: u64, low: u32) -> usize {
-        if self.steps {
+        if self.are_steps() {
             return low as usize;
         }
         self.target(number(drawn, low))
@@ -339,7 +348,8 @@ mod tests {
             for index in 0..of {
                 let mix = Mix::new(&[1]).expect("one");
                 let requests = Requests::new(Vec::new(), mix, 1, true, (index, of));
-                let requests = requests.in_sessions(Some((Arc::clone(&rows), RowOrder::Unique)));
+                let data = Some((Arc::clone(&rows), RowOrder::Unique));
+                let requests = requests.in_sessions([StepPace::default()], data);
                 while let Some(number) = requests.draw(1).next() {
                     taken.push(requests.row_of(requests.turn(number)).value(0)[0]);
                 }

@@ -102,11 +102,10 @@ impl<P: Protocol> Generator<P> {
     /// Handles the end of the handshake: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Slot { client, tls, .. } = &mut self.slots[key];
+        let Slot { tls, .. } = &mut self.slots[key];
         let Some(Secure { session, began_ns, .. }) = tls.as_deref() else {
             return;
         };
-        self.codec.protocol.choose(client, session.alpn());
         let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);
         if self.pace.secured.is_none() {
             self.pace.secured = session.secured();
@@ -166,7 +165,7 @@ impl<P: Protocol> Generator<P> {
         // all the same.
         let in_record = self.is_in_record(key);
         match ended {
-            PeerClose::Fin if in_record || self.slots[key].client.lasts_until_end() => {
+            PeerClose::Fin if in_record || self.slots[key].client.standing().lasts_until_end => {
                 Some((Ending::Truncated, Ending::ClosedPipelined))
             }
             PeerClose::Reset if in_record => Some((Ending::Reset, Ending::Reset)),
@@ -191,7 +190,7 @@ impl<P: Protocol> Generator<P> {
             state.ever_established = false;
         }
         if state.connection.is_opening() {
-            let refused = OpenError { class, why: failure.why.clone() };
+            let refused = OpenError { class, why: failure.why.clone().into() };
             return self.not_opened(net, key, token, &refused);
         }
         if client.outstanding() == 0 {

@@ -32,7 +32,7 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn fill(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let depth = self.config.depth_used();
-        if P::SESSIONS {
+        if self.sessions.are_on() {
             self.note_step_end(key);
         }
         let slot = &mut self.slots[key];
@@ -57,9 +57,9 @@ impl<P: Protocol> Generator<P> {
             _ if !self.slots[key].state.may_ask => 0,
             _ if self.slots[key].state.is_held_back() => 0,
             // Its connection may take no more, as after a GOAWAY.
-            Some(_) if P::SESSIONS && self.sessions.runs(key) && free == 0 => 0,
+            Some(_) if self.sessions.are_on() && self.sessions.runs(key) && free == 0 => 0,
             // A request waits for nobody but its own session.
-            Some((index, _)) if P::SESSIONS && self.sessions.runs(key) => {
+            Some((index, _)) if self.sessions.are_on() && self.sessions.runs(key) => {
                 let free_ns = self.slots[key].state.quiet_since_ns;
                 self.take_step(key, index, free_ns, now_ns)
             }
@@ -85,7 +85,7 @@ impl<P: Protocol> Generator<P> {
         let outstanding = slot.client.outstanding();
         let (may_ask, asked) = (slot.state.may_ask, slot.state.asked);
         let unused = depth - outstanding.min(depth);
-        let runs = P::SESSIONS && self.sessions.runs(key);
+        let runs = self.sessions.are_on() && self.sessions.runs(key);
         let done = outstanding == 0 && !runs && !(may_ask && self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done && self.can_leave(key) {
@@ -118,7 +118,7 @@ impl<P: Protocol> Generator<P> {
         }
         let most = if slot.state.asked { phase.quota } else { phase.first_most(global) };
         let fresh = free.min(usize::try_from(most).unwrap_or(usize::MAX));
-        if P::SESSIONS && fresh > 0 {
+        if self.sessions.are_on() && fresh > 0 {
             return self.begin_session(key, index, now_ns, now_ns, now_ns);
         }
         if fresh > 0 {
@@ -157,7 +157,7 @@ impl<P: Protocol> Generator<P> {
             // in time.
             let depth = self.config.depth_used();
             let free_ns = free_ns.min(self.ready.idle_since_ns(&mut self.slots, depth));
-            if P::SESSIONS {
+            if self.sessions.are_on() {
                 return self.begin_session(key, index, scheduled_ns, free_ns, now_ns);
             }
             let slot = &mut self.slots[key];
@@ -221,7 +221,7 @@ impl<P: Protocol> Generator<P> {
             let slot = &mut self.slots[key];
             slot.state.ready = false;
             let open = slot.state.connection.is_open();
-            let taken = P::SESSIONS && self.sessions.runs(key);
+            let taken = self.sessions.are_on() && self.sessions.runs(key);
             let free = if taken { 0 } else { slot.client.capacity(depth) };
             let Some((index, _)) = self.accounting.sending(now_ns) else { return };
             if open && free > 0 {
@@ -242,7 +242,7 @@ impl<P: Protocol> Generator<P> {
     /// Under an open loop, queues a slot that can take more.
     #[inline]
     fn wait_for_more(&mut self, key: u32, now_ns: u64, free: usize) {
-        let free = if P::SESSIONS && self.sessions.runs(key) { 0 } else { free };
+        let free = if self.sessions.are_on() && self.sessions.runs(key) { 0 } else { free };
         let sending = self.accounting.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key].state;
@@ -299,7 +299,9 @@ impl<P: Protocol> Generator<P> {
     #[inline]
     pub(super) fn note_gap(&mut self, key: u32, now_ns: u64, unused: usize) {
         let state = &mut self.slots[key].state;
-        if (self.config.depth_used() == 1 && !P::SESSIONS) || state.open_since_ns == NEVER {
+        if (self.config.depth_used() == 1 && !self.sessions.are_on())
+            || state.open_since_ns == NEVER
+        {
             return;
         }
         let gap = std::mem::replace(&mut state.gap, unused as u32);

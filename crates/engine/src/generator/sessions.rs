@@ -6,8 +6,8 @@
 //! the session, and the requests behind it are skipped. A session's time is the sum of its
 //! requests' latencies.
 //!
-//! How a request ended is read from what its slot keeps about the request settled last. A protocol
-//! without sessions has none of this: [`Protocol::SESSIONS`] is known when the code is compiled.
+//! How a request ended is read from what its slot keeps about the request settled last. A
+//! load without sessions asks for none of this.
 
 use std::sync::Arc;
 
@@ -61,6 +61,13 @@ impl Sessions {
     pub(super) fn resize(&mut self, slots: u32) {
         self.courses.resize_with(slots as usize, Course::default);
         self.running = self.courses.iter().filter(|course| course.running).count() as u32;
+    }
+
+    /// Whether requests follow each other in sessions. If so, connections have one request in
+    /// flight, and a request's number is the index of its step.
+    #[inline]
+    pub(super) fn are_on(&self) -> bool {
+        !self.paces.is_empty()
     }
 
     /// Whether any user is in a session.

@@ -36,12 +36,12 @@ fn users(stream: bool, follow: Option<u8>) -> Users {
     let rules = Rules { idempotent: true, ..Rules::default() };
     let target = Target { text: Text::Session, whole: None, rules };
     let order = Mix::new(&[1]).expect("an order");
-    let requests = Requests::new(vec![target; 3], order, 1, true, (0, 1)).in_sessions(None);
+    let requests =
+        Requests::new(vec![target; 3], order, 1, true, (0, 1)).in_sessions([pace; 3], None);
     let rule = Rule { kind: Kind::Chunks, end: End::Body, stall_ns: Some(super::STALL_NS) };
     Users::new(Scenario {
         script: Arc::new(script),
         requests: Arc::new(requests),
-        paces: vec![pace; 3].into(),
         follow,
         seed: 1,
         unix_time: Duration::ZERO,

@@ -7,7 +7,7 @@
 //! Must not know: phases, loads or histograms; a request is only a tag.
 
 use super::body::Sink;
-use super::heard::{self, Heard, Wanted};
+use super::heard::{self, Heard};
 use super::limits::ParseError;
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
@@ -15,7 +15,7 @@ use crate::content::BodyCheck;
 use crate::exchange::{
     Asked, Content, Disposition, Ending, InOrder, Outcome, PeerClose, RequestTimeout,
 };
-use crate::message::{Limits, Rulebook, Rules};
+use crate::message::{Book, Event, Limits, Rules, Wants, is_redirect};
 use crate::parts::{Arrived, Streaming, Whole};
 
 /// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
@@ -59,7 +59,7 @@ impl<T: Copy + PartialEq> Client<T> {
         &mut self,
         now_ns: u64,
         mut bytes: &[u8],
-        rulebook: &impl Rulebook<T>,
+        book: &impl Book<T>,
         heads: &mut [HeadMemory],
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
@@ -69,18 +69,17 @@ impl<T: Copy + PartialEq> Client<T> {
             Some(kept) => &mut **kept,
             None => fresh.insert(Answer::default()),
         };
-        let streaming = rulebook.streaming();
-        let wanted = Wanted { listener: rulebook.listener(), location: rulebook.follows() };
+        let streaming = book.streaming();
         while !bytes.is_empty() {
             let Some(oldest) = self.asked.awaited().filter(|_| !self.asked.closing) else {
                 let answer = kept.or_else(|| fresh.map(Box::new)).unwrap_or_default();
                 return self.unasked(now_ns, bytes, answer, on_outcome);
             };
-            let rules = rulebook.rules_of(oldest);
-            let memory = heads.get_mut(rulebook.memory_of(oldest));
+            let rules = book.rules_of(oldest);
+            let memory = heads.get_mut(book.memory_of(oldest));
             let Answer { parser, body, heard, .. } = &mut *answer;
             let expected = rules.body.as_deref();
-            let mut sink = Checked { body, expected, streaming, wanted, heard };
+            let mut sink = Checked { book, tag: oldest, body, expected, streaming, heard };
             let (head, limits) = (rules.head_request, &rules.limits);
             match parser.feed_remembering(bytes, head, limits, memory, &mut sink) {
                 Ok((_, Fed::Partial)) => {
@@ -88,7 +87,7 @@ impl<T: Copy + PartialEq> Client<T> {
                         && parser.status().is_some_and(|status| rules.accepts(status))
                         && let Some(arrived) = body.note_parts(streaming)
                     {
-                        rulebook.note_parts(oldest, arrived);
+                        book.note(oldest, Event::Parts(arrived));
                     }
                     answer.first_byte_ns.get_or_insert(now_ns);
                     self.partial = kept.or_else(|| fresh.map(Box::new));
@@ -98,14 +97,18 @@ impl<T: Copy + PartialEq> Client<T> {
                     let came_whole = answer.first_byte_ns.is_none();
                     let (this, rest) = bytes.split_at(consumed);
                     bytes = rest;
-                    let ending = self.settle(now_ns, response, answer, rulebook, on_outcome);
-                    let is_told = streaming.is_some() || wanted.is_any(response.status);
+                    let ending = self.settle(now_ns, response, answer, book, on_outcome);
+                    let is_told = match book.wants() {
+                        Wants::Outcomes => streaming.is_some(),
+                        Wants::Location => streaming.is_some() || is_redirect(response.status),
+                        Wants::Content => true,
+                    };
                     if let Some((ending, content)) =
                         ending.filter(|_| came_whole && !self.asked.closing && !is_told)
                     {
                         let alike = Alike { rules, ending, status: response.status, content };
                         let most = repeats(rest, this);
-                        let again = self.settle_alike(now_ns, most, &alike, rulebook, on_outcome);
+                        let again = self.settle_alike(now_ns, most, &alike, book, on_outcome);
                         bytes = &rest[again * consumed..];
                     }
                 }
@@ -130,13 +133,13 @@ impl<T: Copy + PartialEq> Client<T> {
         &mut self,
         now_ns: u64,
         end: PeerClose,
-        rulebook: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let Some(oldest) = self.asked.oldest() else {
             return;
         };
-        let idempotent = rulebook.rules_of(oldest).idempotent;
+        let idempotent = book.rules_of(oldest).idempotent;
         let alone = self.asked.len() == 1;
         let mut partial = self.partial.take();
         if end == PeerClose::Reset {
@@ -153,7 +156,7 @@ impl<T: Copy + PartialEq> Client<T> {
         if let Some(answer) = &mut partial
             && let Some(response) = answer.parser.end()
         {
-            self.settle(now_ns, response, answer, rulebook, on_outcome);
+            self.settle(now_ns, response, answer, book, on_outcome);
             return;
         }
         let first = match (partial.is_some(), self.asked.has_answered()) {
@@ -210,12 +213,12 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         response: Response,
         answer: &mut Answer,
-        rulebook: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Option<(Ending, Option<Content>)> {
         let tag = self.asked.answer()?;
-        let rules = rulebook.rules_of(&tag);
-        let streaming = rulebook.streaming();
+        let rules = book.rules_of(&tag);
+        let streaming = book.streaming();
         let stream = streaming.map(|streaming| answer.body.end_stream(streaming));
         let (as_expected, content) = answer.body.finish(rules.body.as_deref());
         let content = content.filter(|_| streaming.is_none());
@@ -228,9 +231,9 @@ impl<T: Copy + PartialEq> Client<T> {
         } else {
             Ending::Ok
         };
-        let ending = end_stream(rulebook, &tag, stream, ending);
+        let ending = end_stream(book, &tag, stream, ending);
         if let Some(heard) = answer.heard.take() {
-            rulebook.note_location(heard.location);
+            book.note(&tag, Event::Location(heard.location));
         }
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         let (complete, status) = (true, Some(response.status));
@@ -238,7 +241,7 @@ impl<T: Copy + PartialEq> Client<T> {
         if !response.keep_alive {
             self.asked.closing = true;
             for tag in self.asked.drain() {
-                let again = rulebook.rules_of(&tag).idempotent;
+                let again = book.rules_of(&tag).idempotent;
                 let ending = if again { Ending::StaleBehind } else { Ending::ClosedPipelined };
                 on_outcome(Outcome::unanswered(tag, ending, now_ns));
             }
@@ -255,14 +258,14 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         most: usize,
         before: &Alike<'_>,
-        rulebook: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> usize {
         let Alike { rules, ending, status, content } = *before;
         let (mut settled, status) = (0, Some(status));
         while settled < most {
             let next = self.asked.awaited();
-            if !next.is_some_and(|tag| std::ptr::eq(rulebook.rules_of(tag), rules)) {
+            if !next.is_some_and(|tag| std::ptr::eq(book.rules_of(tag), rules)) {
                 break;
             }
             let Some((tag, count)) = self.asked.answer_alike(most - settled) else { break };
@@ -320,7 +323,7 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
 /// answer was not read for its parts.
 #[inline]
 pub(crate) fn end_stream<T>(
-    rulebook: &impl Rulebook<T>,
+    book: &impl Book<T>,
     tag: &T,
     stream: Option<(Option<Arrived>, Ending, Whole)>,
     ending: Ending,
@@ -329,46 +332,49 @@ pub(crate) fn end_stream<T>(
     if matches!(ending, Ending::Ok | Ending::Mismatch)
         && let Some(arrived) = arrived
     {
-        rulebook.note_parts(tag, arrived);
+        book.note(tag, Event::Parts(arrived));
     }
     if ending != Ending::Ok {
         return ending;
     }
     if of_stream == Ending::Ok {
-        rulebook.note_stream(tag, whole);
+        book.note(tag, Event::Stream(whole));
     }
     of_stream
 }
 
 /// Checks the content of a body as it is read, and its parts if it is a stream. Tells what is
 /// wanted of the answer.
-struct Checked<'a> {
+struct Checked<'a, T, B> {
+    book: &'a B,
+    tag: &'a T,
     body: &'a mut BodyCheck,
     expected: Option<&'a [u8]>,
     streaming: Option<Streaming<'a>>,
-    wanted: Wanted<'a>,
     heard: &'a mut Option<Box<Heard>>,
 }
 
-impl Sink for Checked<'_> {
+impl<T, B: Book<T>> Sink for Checked<'_, T, B> {
     #[inline]
     fn head(&mut self, part: &[u8], status: Option<u16>) {
-        if self.wanted.listener.is_some() || self.wanted.location {
-            heard::head(self.heard, part, status, self.wanted);
+        let (book, tag) = (self.book, self.tag);
+        if book.wants() != Wants::Outcomes {
+            heard::head(self.heard, part, status, book.wants(), &|event| book.note(tag, event));
         }
     }
 
     #[inline]
     fn trailers(&mut self, part: &[u8], whole: bool) {
-        if let Some(listener) = self.wanted.listener {
-            heard::trailers(self.heard, part, whole, listener);
+        let (book, tag) = (self.book, self.tag);
+        if book.wants() == Wants::Content {
+            heard::trailers(self.heard, part, whole, &|event| book.note(tag, event));
         }
     }
 
     #[inline]
     fn content(&mut self, slice: &[u8]) {
-        if let Some(listener) = self.wanted.listener {
-            listener.note_body(slice);
+        if self.book.wants() == Wants::Content {
+            self.book.note(self.tag, Event::Body(slice));
         }
         match self.streaming {
             None => self.body.compare(slice, self.expected),

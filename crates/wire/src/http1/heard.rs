@@ -5,23 +5,7 @@
 //!
 //! Must not know: what the fields are wanted for.
 
-use crate::message::{Listener, Location, is_redirect};
-
-/// What is wanted of answers.
-#[derive(Clone, Copy)]
-pub(super) struct Wanted<'a> {
-    pub(super) listener: Option<&'a dyn Listener>,
-    /// The Location of redirects is wanted.
-    pub(super) location: bool,
-}
-
-impl Wanted<'_> {
-    /// Whether anything besides the body is wanted of an answer with this status.
-    #[inline]
-    pub(super) fn is_any(self, status: u16) -> bool {
-        self.listener.is_some() || self.location && is_redirect(status)
-    }
-}
+use crate::message::{Event, Location, Wants, is_redirect};
 
 /// The part of a section that has come, and the Location of the answer.
 #[derive(Debug, Default)]
@@ -36,26 +20,26 @@ pub(super) fn head(
     heard: &mut Option<Box<Heard>>,
     part: &[u8],
     status: Option<u16>,
-    wanted: Wanted<'_>,
+    wants: Wants,
+    note: &dyn Fn(Event<'_>),
 ) {
     let is_interim = status.is_some_and(|status| status < 200);
-    let wants_location = wanted.location && status.is_some_and(is_redirect);
+    let wants_location = wants == Wants::Location && status.is_some_and(is_redirect);
     let mut location = Location::Missing;
     section(heard, part, status.is_some(), |head| {
-        if is_interim || !(wants_location || wanted.listener.is_some()) {
-            return;
-        }
-        if let Some(listener) = wanted.listener {
-            listener.note_head();
-        }
         let behind = memchr::memchr(b'\n', head).map_or(head.len(), |end| end + 1);
-        for (name, value) in fields(&head[behind..]) {
-            if wants_location && name.eq_ignore_ascii_case(b"location") {
-                location.add(value);
+        let fields = fields(&head[behind..]);
+        match wants {
+            Wants::Content if !is_interim => {
+                note(Event::Head);
+                fields.for_each(|(name, value)| note(Event::Field(name, value)));
             }
-            if let Some(listener) = wanted.listener {
-                listener.note_field(name, value);
+            Wants::Location if wants_location => {
+                let is_location = |name: &[u8]| name.eq_ignore_ascii_case(b"location");
+                let found = fields.filter(|(name, _)| is_location(name));
+                found.for_each(|(_, value)| location.add(value));
             }
+            _ => {}
         }
     });
     if wants_location {
@@ -69,10 +53,10 @@ pub(super) fn trailers(
     heard: &mut Option<Box<Heard>>,
     part: &[u8],
     whole: bool,
-    listener: &dyn Listener,
+    note: &dyn Fn(Event<'_>),
 ) {
     section(heard, part, whole, |lines| {
-        fields(lines).for_each(|(name, value)| listener.note_trailer(name, value));
+        fields(lines).for_each(|(name, value)| note(Event::Trailer(name, value)));
     });
 }
 
@@ -120,31 +104,17 @@ mod tests {
     #[derive(Default)]
     struct Told(RefCell<Vec<String>>);
 
-    impl Told {
-        fn add(&self, text: String) {
-            self.0.borrow_mut().push(text);
-        }
-    }
-
     fn text(bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).into_owned()
     }
 
-    impl Listener for Told {
-        fn note_head(&self) {
-            self.add("head".to_owned());
-        }
-
-        fn note_field(&self, name: &[u8], value: &[u8]) {
-            self.add(format!("{}={}", text(name), text(value)));
-        }
-
-        fn note_body(&self, bytes: &[u8]) {
-            self.add(text(bytes));
-        }
-
-        fn note_trailer(&self, name: &[u8], value: &[u8]) {
-            self.add(format!("trailer {}={}", text(name), text(value)));
+    impl Told {
+        fn note(&self, event: Event<'_>) {
+            self.0.borrow_mut().push(match event {
+                Event::Field(name, value) => format!("{}={}", text(name), text(value)),
+                Event::Trailer(name, value) => format!("trailer {}={}", text(name), text(value)),
+                _ => "head".to_owned(),
+            });
         }
     }
 
@@ -153,10 +123,10 @@ mod tests {
         let head = b"HTTP/1.1 200 O: K\r\nA: 1\r\nB:\r\n 2\r\n\t3\r\nC:4 \r\n\r\n";
         for cut in 0..head.len() {
             let (told, mut heard) = (Told::default(), None);
-            let wanted = Wanted { listener: Some(&told), location: true };
-            super::head(&mut heard, &head[..cut], None, wanted);
-            super::head(&mut heard, &head[cut..], Some(200), wanted);
-            trailers(&mut heard, b"D: 5\r\n\r\n", true, &told);
+            let note = |event: Event<'_>| told.note(event);
+            super::head(&mut heard, &head[..cut], None, Wants::Content, &note);
+            super::head(&mut heard, &head[cut..], Some(200), Wants::Content, &note);
+            trailers(&mut heard, b"D: 5\r\n\r\n", true, &note);
             let expected = ["head", "A=1", "B=2\r\n\t3", "C=4", "trailer D=5"];
             assert_eq!(*told.0.borrow(), expected, "cut at {cut}");
         }
@@ -164,12 +134,21 @@ mod tests {
 
     #[test]
     fn the_fields_of_an_interim_head_are_not_told() {
-        let (told, mut heard) = (Told::default(), None);
-        let wanted = Wanted { listener: Some(&told), location: true };
-        super::head(&mut heard, b"HTTP/1.1 103 X\r\nLocation: /a\r\n\r\n", Some(103), wanted);
-        super::head(&mut heard, b"HTTP/1.1 302 X\r\nLocation: /b\r\n\r\n", Some(302), wanted);
-        assert_eq!(*told.0.borrow(), ["head", "Location=/b"]);
-        assert_eq!(heard.map(|heard| heard.location), Some(Location::At(b"/b"[..].into())));
+        let heads = [(103, "Location: /a"), (302, "Location: /b")];
+        for wants in [Wants::Content, Wants::Location] {
+            let (told, mut heard) = (Told::default(), None);
+            for (status, field) in heads {
+                let head = format!("HTTP/1.1 {status} X\r\n{field}\r\n\r\n");
+                let note = |event: Event<'_>| told.note(event);
+                super::head(&mut heard, head.as_bytes(), Some(status), wants, &note);
+            }
+            let location = heard.map(|heard| heard.location);
+            if wants == Wants::Content {
+                assert_eq!(*told.0.borrow(), ["head", "Location=/b"]);
+            } else {
+                assert_eq!(location, Some(Location::At(b"/b"[..].into())));
+            }
+        }
     }
 
     #[test]
@@ -191,8 +170,8 @@ mod tests {
             ("", Location::Missing),
         ] {
             let head = format!("HTTP/1.1 302 Found: Location: /no\r\n{lines}\r\n");
-            let (mut heard, wanted) = (None, Wanted { listener: None, location: true });
-            super::head(&mut heard, head.as_bytes(), Some(302), wanted);
+            let mut heard = None;
+            super::head(&mut heard, head.as_bytes(), Some(302), Wants::Location, &|_| ());
             let location = heard.map(|heard| heard.location);
             assert_eq!(location, Some(expected), "{lines:?}");
         }

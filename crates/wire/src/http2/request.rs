@@ -8,16 +8,14 @@
 //!
 //! Must not know: streams, and who counts.
 
-use crate::message::Texts;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::client::{Head, Requests};
 use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
 pub use crate::message::Filling;
-use crate::message::Request;
 use crate::message::places::{self, DIGITS_MOST, Piece, Places, decimal};
+use crate::message::{Head, Request, Texts};
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug)]
@@ -174,18 +172,6 @@ impl Template {
         });
         let has = |text: &[Piece]| text.iter().any(|piece| matches!(piece, Piece::Column(..)));
         texts.chain([&*self.body]).any(has)
-    }
-}
-
-/// Requests that are all equal and have no placeholders.
-impl<T> Requests<T> for Template {
-    #[inline]
-    fn write_block(&self, _tag: &T, out: &mut Vec<u8>) -> Head {
-        Template::write_block(self, &(), out)
-    }
-
-    fn write_body(&self, _tag: &T, part: Range<u64>, out: &mut Vec<u8>) {
-        Template::write_body(self, &(), part, out);
     }
 }
 

@@ -3,22 +3,22 @@
 //!
 //! Must not know: frames, streams and connections.
 
+mod book;
 pub(crate) mod cookies;
 mod limits;
 mod location;
 pub(crate) mod places;
 mod redirect;
 mod request;
-mod requests;
 mod resolve;
 mod rules;
 
+pub use book::{Book, Event, Head, Wants};
 pub use cookies::Site;
 pub use limits::Limits;
 pub use location::Location;
 pub use places::{Filling, Part, mark_used};
 pub use redirect::{LOCATION_BYTES_MOST, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
-pub use requests::{Head, Requests};
 pub use resolve::{Server, resolve};
-pub use rules::{Listener, Rulebook, Rules};
+pub use rules::Rules;

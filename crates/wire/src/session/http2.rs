@@ -1,14 +1,13 @@
 //! The requests of a session over HTTP/2: header blocks and bodies.
 
-use crate::message::Filling;
 use std::ops::Range;
 
 use super::block::{Part, write_field};
 use super::script::Script;
 use super::state::{Fill, Session};
-use crate::http2::client::Head;
 use crate::http2::hpack::literal::plain_string;
 use crate::message::places::{DIGITS_MOST, decimal};
+use crate::message::{Filling, Head};
 
 impl Session {
     /// Appends the header block of the present request.

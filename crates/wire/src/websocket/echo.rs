@@ -56,8 +56,8 @@ impl Shared {
     }
 
     /// The reason why the last [`Disposition::Refused`] connection was refused.
-    pub fn refusal(&mut self) -> Option<HandshakeError> {
-        self.refused.take()
+    pub fn refusal(&self) -> Option<HandshakeError> {
+        self.refused
     }
 
     /// Frames `self.message`, if it is not empty.
@@ -118,9 +118,11 @@ impl<T> Default for Client<T> {
     }
 }
 
-impl<T: Copy + PartialEq> Client<T> {
-    /// Begins a connection: writes the request for its upgrade.
+impl<T: Copy + PartialEq + 'static> Client<T> {
+    /// Begins a fresh connection: writes the request for its upgrade. All outstanding requests must
+    /// have been ended before.
     pub fn open(&mut self, shared: &mut Shared, number: u32, output: &mut Vec<u8>) {
+        self.reset();
         let random = shared.chance.handshake();
         self.number = number;
         self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, output)));

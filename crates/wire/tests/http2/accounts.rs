@@ -1,6 +1,6 @@
 //! What a connection counts beside the endings of its requests, on a clock that the test sets.
 
-use trueload_wire::exchange::{Exchange, PeerClose};
+use trueload_wire::exchange::PeerClose;
 use trueload_wire::http2::client::{Account, Announced, HeaderBytes, Waits, Windows};
 use trueload_wire::http2::frame::ErrorCode;
 use trueload_wire::message::Rules;
@@ -193,7 +193,7 @@ fn settings_are_told_with_their_changes_and_a_fresh_connection_is_one_more() {
     play.now_ns = 10;
     play.receive(peer().settings(&[(3, 10), (5, 20_000), (1, 0)]));
     play.end(PeerClose::Fin);
-    play.client.reopen();
+    play.client.open(WIDE, &mut Vec::new());
     play.receive(peer().settings(&[]));
     play.ask(1);
     let found = account(&mut play, 20);

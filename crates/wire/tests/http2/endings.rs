@@ -109,7 +109,7 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
                 link = play.deliver(&bytes[cut..]);
             }
             assert_eq!(link, Disposition::Refused, "{bytes:?} cut at {cut}");
-            assert_eq!(play.client.why_broken(), Some((ending, why)), "{bytes:?}");
+            assert_eq!(play.client.standing().broken, Some((ending, why)), "{bytes:?}");
         }
     }
     let mut play = Play::opening(BROWSER);
@@ -191,7 +191,7 @@ fn an_answer_tells_its_status_its_content_and_when_it_began() {
     let outcome = play.outcomes[0];
     assert_eq!((outcome.status, outcome.complete, outcome.first_byte_ns), (Some(201), true, 7));
     assert_eq!(outcome.content.map(|content| content.bytes), Some(5));
-    assert!(play.client.has_answered());
+    assert!(play.client.standing().answered);
 }
 
 #[test]

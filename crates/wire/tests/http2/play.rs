@@ -1,10 +1,12 @@
 //! A connection that a test plays: it asks, and is the peer.
 
+use std::ops::Range;
+
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
-use trueload_wire::message::{Rules, Texts};
+use trueload_wire::message::{Book, Head, Rules, Texts};
 
 use super::peer::Peer;
 
@@ -25,6 +27,23 @@ pub(crate) struct Play {
     asked: usize,
 }
 
+/// Always the same request.
+struct Same<'a>(&'a Template, &'a Rules);
+
+impl Book<usize> for Same<'_> {
+    fn rules_of(&self, _: &usize) -> &Rules {
+        self.1
+    }
+
+    fn write_block(&self, _: &usize, out: &mut Vec<u8>) -> Head {
+        self.0.write_block(&(), out)
+    }
+
+    fn write_body(&self, _: &usize, part: Range<u64>, out: &mut Vec<u8>) {
+        self.0.write_body(&(), part, out);
+    }
+}
+
 pub(crate) fn idempotent() -> Rules {
     Rules { idempotent: true, ..Rules::default() }
 }
@@ -33,7 +52,6 @@ impl Play {
     /// A connection whose peer has not spoken.
     pub(crate) fn opening(terms: impl Into<Terms>) -> Self {
         let mut client = Client::default();
-        client.reopen();
         let mut sent = Vec::new();
         client.open(terms, &mut sent);
         Play {
@@ -78,7 +96,7 @@ impl Play {
     pub(crate) fn write(&mut self) {
         while self.client.waits_to_write() {
             let most = self.sent.len() + 65_536;
-            self.client.write(&self.template, most, &mut self.sent);
+            self.client.write(&Same(&self.template, &self.rules), most, &mut self.sent);
         }
         self.client.note(self.now_ns);
     }

@@ -1,7 +1,7 @@
 //! Redirects: where each leads is told just before its outcome, and only if it is wanted.
 
 use std::cell::RefCell;
-use trueload_wire::message::{Location, Rulebook, Rules};
+use trueload_wire::message::{self, Event, Location, Rules, Wants};
 
 use trueload_wire::exchange::{Disposition, Ending};
 
@@ -14,17 +14,19 @@ struct Book {
     found: RefCell<Vec<Location>>,
 }
 
-impl Rulebook<usize> for Book {
+impl message::Book<usize> for Book {
     fn rules_of(&self, _: &usize) -> &Rules {
         &self.rules
     }
 
-    fn follows(&self) -> bool {
-        self.follows
+    fn wants(&self) -> Wants {
+        if self.follows { Wants::Location } else { Wants::Outcomes }
     }
 
-    fn note_location(&self, location: Location) {
-        self.found.borrow_mut().push(location);
+    fn note(&self, _: &usize, event: Event<'_>) {
+        if let Event::Location(location) = event {
+            self.found.borrow_mut().push(location);
+        }
     }
 }
 

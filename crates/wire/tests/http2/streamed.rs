@@ -1,7 +1,7 @@
 //! Answers that are streams: each is judged by its own end, and stalls alone.
 
 use std::cell::RefCell;
-use trueload_wire::message::{Rulebook, Rules};
+use trueload_wire::message::{self, Event, Rules};
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Timer};
 use trueload_wire::http2::frame;
@@ -19,7 +19,7 @@ struct Book {
     whole: RefCell<Vec<(usize, Whole)>>,
 }
 
-impl Rulebook<usize> for Book {
+impl message::Book<usize> for Book {
     fn rules_of(&self, _: &usize) -> &Rules {
         &self.rules
     }
@@ -28,12 +28,12 @@ impl Rulebook<usize> for Book {
         Some(Streaming { rule: &self.rule, at_ns: self.at_ns })
     }
 
-    fn note_parts(&self, tag: &usize, arrived: Arrived) {
-        self.arrived.borrow_mut().push((*tag, arrived));
-    }
-
-    fn note_stream(&self, tag: &usize, whole: Whole) {
-        self.whole.borrow_mut().push((*tag, whole));
+    fn note(&self, tag: &usize, event: Event<'_>) {
+        match event {
+            Event::Parts(arrived) => self.arrived.borrow_mut().push((*tag, arrived)),
+            Event::Stream(whole) => self.whole.borrow_mut().push((*tag, whole)),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -154,7 +154,7 @@ fn a_client_knows_why_frames_were_refused() {
         let mut world = World::upgraded();
         world.ask(1);
         assert_eq!(world.receive(frame), Disposition::Broken);
-        assert_eq!(world.client.why_broken(), Some((ending, why)));
+        assert_eq!(world.client.standing().broken, Some((ending, why)));
     }
 }
 
@@ -203,11 +203,10 @@ fn a_connection_that_is_opened_again_begins_with_the_first_message() {
     assert_eq!(world.receive(b"\x81\x04abcd"), Disposition::Open);
     world.ask(2);
     assert_eq!(world.receive(b"\xff\xff"), Disposition::Broken);
-    assert!(world.client.why_broken().is_some() && world.client.has_answered());
-    world.client.reopen();
-    assert!(world.client.why_broken().is_none() && !world.client.has_answered());
+    assert!(world.client.standing().broken.is_some() && world.client.standing().answered);
     let mut asked = Vec::new();
     world.client.open(&mut world.shared, 0, &mut asked);
+    assert!(world.client.standing().broken.is_none() && !world.client.standing().answered);
     assert_eq!(world.receive(&answer_to(&asked)), Disposition::Open);
     world.ask(3);
     assert_eq!(world.receive(b"\x81\x04abcd"), Disposition::Open);
@@ -216,13 +215,11 @@ fn a_connection_that_is_opened_again_begins_with_the_first_message() {
 }
 
 #[test]
-fn why_a_connection_was_not_upgraded_is_told_once() {
+fn why_a_connection_was_not_upgraded_is_known() {
     let mut world = World::upgraded();
     assert_eq!(world.shared.refusal(), None);
-    world.client.reopen();
     world.client.open(&mut world.shared, 0, &mut Vec::new());
     assert_eq!(world.receive(b"HTTP/1.1 404 x\r\n\r\n"), Disposition::Refused);
     let why = world.shared.refusal().map(|why| why.to_string());
     assert_eq!(why.as_deref(), Some("the server answered 404 instead of 101"));
-    assert_eq!(world.shared.refusal(), None);
 }

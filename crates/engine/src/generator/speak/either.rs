@@ -6,19 +6,16 @@
 use std::fmt::Debug;
 
 use trueload_drive::Net;
-use trueload_meter::Class;
-use trueload_wire::exchange::{
-    Disposition, Ending, Exchange, Outcome, Output, PeerClose, RequestTimeout, Timer,
-};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose, Standing, Timer};
 use trueload_wire::http2::client::{Account, Windows};
-use trueload_wire::message::{Requests as Texts, Rulebook};
+use trueload_wire::message::Book;
 use trueload_wire::{http1, http2};
 
 use super::over_http1::Http1;
 use super::over_http2::Http2;
 use crate::generator::carrier::Carrier;
 use crate::generator::machine::Machine;
-use crate::generator::protocol::{OpenError, Received, Unusable};
+use crate::generator::protocol::{Facts, Received};
 
 /// The name of HTTP/2 in ALPN.
 const H2: &[u8] = b"h2";
@@ -137,11 +134,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Either<T> {
 }
 
 impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
-    fn reopen(&mut self) {
-        (self.counted, self.unwritten) = (false, 0);
-        of_either!(&mut self.version, client => client.reopen());
-    }
-
     #[inline]
     fn ask_alike(&mut self, tag: T, count: usize) {
         match &mut self.version {
@@ -161,8 +153,8 @@ impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
         of_either!(&self.version, client => client.capacity(depth.min(self.most)))
     }
 
-    fn has_answered(&self) -> bool {
-        of_either!(&self.version, client => client.has_answered())
+    fn standing(&self) -> Standing {
+        of_either!(&self.version, client => client.standing())
     }
 
     #[inline]
@@ -205,24 +197,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
         of_either!(&mut self.version, client => client.handle_timer(now_ns, timer, output, on_outcome))
     }
 
-    fn lasts_until_end(&self) -> bool {
-        match &self.version {
-            Version::Http1(client) => Exchange::lasts_until_end(client),
-            Version::Http2(client) => client.lasts_until_end(),
-        }
-    }
-
-    fn request_timeout(&self) -> RequestTimeout {
-        of_either!(&self.version, client => client.request_timeout())
-    }
-
-    fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        match &self.version {
-            Version::Http1(client) => Exchange::why_broken(client),
-            Version::Http2(client) => client.why_broken(),
-        }
-    }
-
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
         of_either!(&mut self.version, client => client.cancel().collect::<Vec<_>>()).into_iter()
     }
@@ -242,7 +216,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         <http1::client::Client<T> as Machine<T>>::remember(&mut shared.http1, heads);
     }
 
-    fn choose(&mut self, alpn: Option<&[u8]>, shared: &Versions) {
+    fn open(&mut self, alpn: Option<&[u8]>, shared: &Versions, output: &mut Output) -> bool {
         debug_assert_eq!(self.outstanding(), 0);
         let over_http2 = alpn == Some(H2);
         // An existing machine for HTTP/2 is kept: the next connection can use its buffers.
@@ -250,33 +224,17 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         if shared.are_negotiated() && !is_kept {
             self.become_of(over_http2, shared.most(over_http2));
         }
-    }
-
-    fn open(&mut self, shared: &Versions, output: &mut Output) -> bool {
+        (self.counted, self.unwritten) = (false, 0);
         match &mut self.version {
-            Version::Http1(client) => Machine::open(client, &shared.http1, output),
-            Version::Http2(client) => Machine::open(&mut **client, &shared.http2, output),
+            Version::Http1(client) => Machine::open(client, alpn, &shared.http1, output),
+            Version::Http2(client) => Machine::open(&mut **client, alpn, &shared.http2, output),
         }
     }
 
-    fn peer_closes(&self) -> bool {
-        matches!(self.version, Version::Http1(_))
-    }
-
-    // Beyond TLS, only an HTTP/2 connection has to be agreed on.
-
-    fn refusal(shared: &mut Versions) -> OpenError {
-        <http2::client::Client<T> as Machine<T>>::refusal(&mut shared.http2)
-    }
-
-    fn unusable() -> Unusable {
-        <http2::client::Client<T> as Machine<T>>::unusable()
-    }
-
-    fn violation(&self, shared: &Versions) -> Class {
+    fn facts(&self, shared: &Versions) -> Facts {
         match &self.version {
-            Version::Http1(client) => client.violation(&shared.http1),
-            Version::Http2(client) => client.violation(&shared.http2),
+            Version::Http1(client) => client.facts(&shared.http1),
+            Version::Http2(client) => client.facts(&shared.http2),
         }
     }
 
@@ -285,7 +243,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         &mut self,
         now_ns: u64,
         received: Received<'_>,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         shared: &mut Versions,
         output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
@@ -306,7 +264,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         &mut self,
         now_ns: u64,
         how: PeerClose,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         of_either!(&mut self.version, client => client.handle_end(now_ns, how, book, on_outcome));
@@ -318,13 +276,13 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     }
 
     #[inline]
-    fn note_queued(&mut self, bytes: usize, book: &impl Texts<T>) {
+    fn note_queued(&mut self, bytes: usize, book: &impl Book<T>) {
         if let Version::Http1(client) = &mut self.version {
             client.note_queued(bytes, book);
         }
     }
 
-    fn bytes_from(&self, tag: &T, book: &impl Texts<T>) -> Option<usize> {
+    fn bytes_from(&self, tag: &T, book: &impl Book<T>) -> Option<usize> {
         match &self.version {
             Version::Http1(client) => client.bytes_from(tag, book),
             Version::Http2(_) => None,
@@ -335,7 +293,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     fn send(
         &mut self,
         count: usize,
-        book: &impl Texts<T>,
+        book: &impl Book<T>,
         shared: &mut Versions,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
@@ -353,20 +311,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         match &self.version {
             Version::Http1(_) => self.unwritten > 0,
             Version::Http2(client) => client.waits_to_write(),
-        }
-    }
-
-    #[inline]
-    fn send_waiting(
-        &mut self,
-        book: &impl Texts<T>,
-        shared: &mut Versions,
-        carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
-        match &mut self.version {
-            Version::Http1(_) if self.unwritten > 0 => self.send(0, book, shared, carrier),
-            Version::Http1(_) => 0,
-            Version::Http2(client) => client.send_waiting(book, &mut shared.http2, carrier),
         }
     }
 
@@ -404,14 +348,12 @@ mod tests {
             (Some(b"h2c"), false),
         ] {
             let mut output = Output::default();
-            client.choose(alpn, &shared);
-            client.reopen();
-            assert_eq!(client.open(&shared, &mut output), over_http2, "{alpn:?}");
+            assert_eq!(client.open(alpn, &shared, &mut output), over_http2, "{alpn:?}");
             assert_eq!(output.bytes.starts_with(PREFACE), over_http2, "{alpn:?}");
             assert_eq!(output.bytes.is_empty(), !over_http2, "{alpn:?}");
             assert_eq!(client.capacity(100), if over_http2 { 5 } else { 2 }, "{alpn:?}");
             assert_eq!(client.capacity(1), 1);
-            assert_eq!(client.peer_closes(), !over_http2, "{alpn:?}");
+            assert_eq!(client.facts(&shared).peer_closes, !over_http2, "{alpn:?}");
             client.ask_alike(1, 2);
             assert_eq!(client.cancel().count(), 2);
         }
@@ -432,9 +374,8 @@ mod tests {
         {
             let mut client = <Either<u8> as Machine<u8>>::new(&shared);
             for alpn in [None, H2_CHOSEN, Some(&b"http/1.1"[..])] {
-                client.choose(alpn, &shared);
-                client.reopen();
-                assert_eq!(client.open(&shared, &mut Output::default()), over_http2, "{alpn:?}");
+                let is_open = client.open(alpn, &shared, &mut Output::default());
+                assert_eq!(is_open, over_http2, "{alpn:?}");
                 assert_eq!(client.capacity(100), 100, "{alpn:?}");
             }
             assert_eq!(client.take_account(0, &shared).is_some(), over_http2, "it counts streams");
@@ -450,7 +391,7 @@ mod tests {
         client.ask_behind(2);
         assert!(client.waits_to_write());
         assert_eq!(client.cancel().collect::<Vec<_>>(), [1, 2]);
-        client.reopen();
+        client.open(None, &shared, &mut Output::default());
         assert!(!client.waits_to_write(), "nothing of it is left for the next connection");
     }
 }

@@ -18,8 +18,7 @@ use super::either::Either;
 use crate::generator::carrier::Carrier;
 use crate::generator::machine::Machine;
 use crate::generator::messages::DoneReport;
-use crate::generator::pace::StepPace;
-use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
+use crate::generator::protocol::{ConnectionEnd, Facts, Input, Opened, Protocol};
 use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
 use crate::generator::talk::{Dialogue, Moment, Talking};
@@ -31,8 +30,6 @@ pub struct Http<M: Machine<D::Tag>, D: Dialogue> {
     dialogue: D,
     /// Each request has its own connection.
     alone: bool,
-    /// The number of requests that this thread knows to be drawn.
-    drawn: u64,
 }
 
 /// HTTP/1 with a dialogue.
@@ -47,7 +44,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
     #[must_use]
     pub fn new(mut shared: M::Shared, dialogue: D, alone: bool) -> Self {
         M::remember(&mut shared, dialogue.heads());
-        Http { shared, dialogue, alone, drawn: 0 }
+        Http { shared, dialogue, alone }
     }
 
     /// Asks what the dialogue goes on with: on this connection if that takes more, and otherwise on
@@ -59,11 +56,11 @@ impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
         now_ns: u64,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        while let Some(next) = D::next(&mut client.state) {
-            if takes_more && !self.alone {
+        let here = takes_more && !self.alone;
+        while let Some(next) = D::next(&mut client.state, here) {
+            if here {
                 client.machine.ask_behind(next);
             } else {
-                D::leave(&mut client.state, next);
                 on_outcome(Outcome::unanswered(*next.borrow(), Ending::Redirected, now_ns));
             }
         }
@@ -73,14 +70,8 @@ impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
 impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     type Client = Talking<M, D>;
 
-    const SESSIONS: bool = D::SESSIONS;
-
     fn client(&self) -> Self::Client {
         Talking { machine: M::new(&self.shared), state: D::State::default() }
-    }
-
-    fn paces(&self) -> Arc<[StepPace]> {
-        self.dialogue.paces()
     }
 
     fn begin_step(&self, client: &mut Self::Client, turn: Turn) {
@@ -91,28 +82,12 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         self.dialogue.requests().map(Arc::clone)
     }
 
-    fn peer_closes(&self, client: &Self::Client) -> bool {
-        client.machine.peer_closes()
+    fn facts(&self, client: &Self::Client) -> Facts {
+        client.machine.facts(&self.shared)
     }
 
-    fn choose(&mut self, client: &mut Self::Client, alpn: Option<&[u8]>) {
-        client.machine.choose(alpn, &self.shared);
-    }
-
-    fn open(&mut self, client: &mut Self::Client, _key: u32, output: &mut Output) -> bool {
-        client.machine.open(&self.shared, output)
-    }
-
-    fn refusal(&mut self) -> OpenError {
-        M::refusal(&mut self.shared)
-    }
-
-    fn unusable(&self) -> Unusable {
-        M::unusable()
-    }
-
-    fn violation(&self, client: &Self::Client) -> Class {
-        client.machine.violation(&self.shared)
+    fn open(&mut self, client: &mut Self::Client, opened: Opened<'_>, output: &mut Output) -> bool {
+        client.machine.open(opened.alpn, &self.shared, output)
     }
 
     fn times_arrivals(&self) -> bool {
@@ -123,8 +98,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     /// that it stands behind.
     #[inline]
     fn hastens_deadlines(&self) -> bool {
-        (D::LISTENS && !D::SESSIONS)
-            || self.dialogue.watch().is_some_and(|watch| watch.has_stalls())
+        D::HOPS || self.dialogue.watch().is_some_and(|watch| watch.has_stalls())
     }
 
     fn take_account(&self, client: &mut Self::Client, until_ns: u64) -> Option<Account> {
@@ -149,7 +123,6 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         let Input { now_ns, arrived_ns, drawn, received, .. } = input;
-        self.drawn = drawn;
         let at = Moment { now_ns, arrived_ns: arrived_ns.unwrap_or(now_ns), drawn };
         let Talking { machine, state } = client;
         let book = self.dialogue.book(state, at);
@@ -192,7 +165,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     }
 
     fn bytes_from(&mut self, client: &mut Self::Client, tag: &Tag, drawn: u64) -> Option<usize> {
-        if D::LISTENS && !D::SESSIONS {
+        if D::HOPS {
             // The tag does not say which hop of the request was answered.
             return None;
         }
@@ -209,7 +182,6 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         drawn: u64,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
-        self.drawn = drawn;
         let Talking { machine, state } = client;
         let book = self.dialogue.book(state, Moment::of(0, drawn));
         machine.send(count, &book, &mut self.shared, carrier)
@@ -218,16 +190,5 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     #[inline]
     fn waits_to_write(&self, client: &Self::Client) -> bool {
         client.machine.waits_to_write()
-    }
-
-    #[inline]
-    fn send_waiting(
-        &mut self,
-        client: &mut Self::Client,
-        carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
-        let Talking { machine, state } = client;
-        let book = self.dialogue.book(state, Moment::of(0, self.drawn));
-        machine.send_waiting(&book, &mut self.shared, carrier)
     }
 }

@@ -3,15 +3,14 @@
 use std::fmt::Debug;
 
 use trueload_drive::Net;
-use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
-use trueload_wire::message::{Part, Requests as Texts, Rulebook};
+use trueload_wire::message::{Book, Part};
 
 use crate::generator::carrier::Carrier;
 use crate::generator::machine::Machine;
-use crate::generator::protocol::{OpenError, Received, Unusable};
+use crate::generator::protocol::{Facts, Received};
 
 /// Bytes shared by all requests are not copied for sending from this length on. All threads share
 /// them, too: beside the kernel's copy of so many bytes, their reference count costs nothing.
@@ -37,20 +36,13 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         shared.heads.resize_with(heads, HeadMemory::default);
     }
 
-    fn peer_closes(&self) -> bool {
-        true
+    fn open(&mut self, _alpn: Option<&[u8]>, _shared: &Http1, _output: &mut Output) -> bool {
+        self.reset();
+        false
     }
 
-    fn refusal(_shared: &mut Http1) -> OpenError {
-        OpenError { class: Class::Framing, why: "the connection did not become usable".into() }
-    }
-
-    fn unusable() -> Unusable {
-        Unusable { ended: "before it was usable", late: "the connection was not usable in time" }
-    }
-
-    fn violation(&self, _shared: &Http1) -> Class {
-        Class::Unsolicited
+    fn facts(&self, _shared: &Http1) -> Facts {
+        Facts { peer_closes: true, ..Facts::default() }
     }
 
     #[inline]
@@ -58,7 +50,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         &mut self,
         now_ns: u64,
         received: Received<'_>,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         shared: &mut Http1,
         _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
@@ -70,14 +62,14 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         &mut self,
         now_ns: u64,
         how: PeerClose,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         Client::handle_end(self, now_ns, how, book, on_outcome);
     }
 
     #[inline]
-    fn note_queued(&mut self, bytes: usize, book: &impl Texts<T>) {
+    fn note_queued(&mut self, bytes: usize, book: &impl Book<T>) {
         let unsent = match book.burst() {
             _ if bytes == 0 => 0,
             Some((_, len)) => bytes / len,
@@ -86,7 +78,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         self.note_unsent(unsent);
     }
 
-    fn bytes_from(&self, tag: &T, book: &impl Texts<T>) -> Option<usize> {
+    fn bytes_from(&self, tag: &T, book: &impl Book<T>) -> Option<usize> {
         let behind = self.outstanding();
         Some(match book.burst() {
             Some((_, len)) => len * (behind + 1),
@@ -101,7 +93,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
     fn send(
         &mut self,
         count: usize,
-        book: &impl Texts<T>,
+        book: &impl Book<T>,
         shared: &mut Http1,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
@@ -118,15 +110,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         bytes
     }
 
-    fn send_waiting(
-        &mut self,
-        _book: &impl Texts<T>,
-        _shared: &mut Http1,
-        _carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
-        0
-    }
-
     fn redirect(shared: &Http1) -> Option<&str> {
         shared.heads.iter().find_map(HeadMemory::redirect)
     }
@@ -137,7 +120,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
 fn unsent<T: Copy + PartialEq + 'static>(
     client: &Client<T>,
     mut bytes: usize,
-    book: &impl Texts<T>,
+    book: &impl Book<T>,
 ) -> usize {
     let tags: Vec<_> = client.newest(client.outstanding()).collect();
     let fits = |tag: &&&T| {
@@ -151,7 +134,7 @@ fn unsent<T: Copy + PartialEq + 'static>(
 /// Sends requests in this order, in as few pieces as possible; returns their length.
 fn send_each<'a, T: 'a>(
     tags: impl Iterator<Item = &'a T>,
-    book: &impl Texts<T>,
+    book: &impl Book<T>,
     text: &mut Vec<u8>,
     carrier: &mut Carrier<'_, impl Net>,
 ) -> usize {

@@ -9,12 +9,12 @@ use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::http2::client::{Account, Client, Terms};
-use trueload_wire::message::{Requests as Texts, Rulebook};
+use trueload_wire::message::Book;
 
 use crate::generator::carrier::Carrier;
 use crate::generator::classes::class_of_ending;
 use crate::generator::machine::Machine;
-use crate::generator::protocol::{OpenError, Received, Unusable};
+use crate::generator::protocol::{Facts, OpenError, Received};
 
 /// Frames are collected into one write until they have this many bytes.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
@@ -25,27 +25,26 @@ pub struct Http2 {
     terms: Terms,
     /// A buffer to write frames in.
     frames: Vec<u8>,
-    /// The reason why the last connection was refused, or broken off with nothing outstanding.
-    refusal: Option<OpenError>,
-    violation: Option<Class>,
+    /// Why the last connection was refused, or broken off with nothing outstanding.
+    fault: Option<OpenError>,
 }
 
 impl Http2 {
     /// Creates connections that announce `terms` to their peers.
     #[must_use]
     pub fn new(terms: impl Into<Terms>) -> Self {
-        Http2 { terms: terms.into(), frames: Vec::new(), refusal: None, violation: None }
+        Http2 { terms: terms.into(), frames: Vec::new(), fault: None }
     }
 
     /// Keeps the reason why a connection is of no use.
     #[cold]
     fn keep_reason<T: Copy>(&mut self, client: &Client<T>) {
-        let why = client.why_broken();
-        let class = why.and_then(|(ending, _)| class_of_ending(ending));
-        let class = class.unwrap_or(Class::Unsolicited);
-        let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
-        let refusal = OpenError { class, why: why.to_owned() };
-        (self.violation, self.refusal) = (Some(class), Some(refusal));
+        let (class, why) = match client.standing().broken {
+            Some((ending, why)) => (class_of_ending(ending), why),
+            None => (None, "the peer sent what belongs to no request"),
+        };
+        self.fault =
+            Some(OpenError { class: class.unwrap_or(Class::Unsolicited), why: why.into() });
     }
 }
 
@@ -56,32 +55,21 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
         Client::default()
     }
 
-    fn open(&mut self, shared: &Http2, output: &mut Output) -> bool {
+    fn open(&mut self, _alpn: Option<&[u8]>, shared: &Http2, output: &mut Output) -> bool {
         Client::open(self, shared.terms, &mut output.bytes);
         true
     }
 
-    fn peer_closes(&self) -> bool {
-        false
-    }
-
-    fn refusal(shared: &mut Http2) -> OpenError {
-        let unknown = || OpenError {
-            class: Class::H2Protocol,
-            why: "the peer's SETTINGS did not come".into(),
-        };
-        shared.refusal.take().unwrap_or_else(unknown)
-    }
-
-    fn unusable() -> Unusable {
-        Unusable {
+    fn facts(&self, shared: &Http2) -> Facts {
+        let late = "the SETTINGS that HTTP/2 begins with did not come in time";
+        let fault = shared.fault.clone();
+        Facts {
+            peer_closes: false,
+            violation: fault.as_ref().map_or(Class::Unsolicited, |fault| fault.class),
+            refused: fault.unwrap_or(OpenError { class: Class::H2Protocol, why: late.into() }),
             ended: "before it sent the SETTINGS that HTTP/2 begins with",
-            late: "the SETTINGS that HTTP/2 begins with did not come in time",
+            late,
         }
-    }
-
-    fn violation(&self, shared: &Http2) -> Class {
-        shared.violation.unwrap_or(Class::Unsolicited)
     }
 
     #[inline]
@@ -89,7 +77,7 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
         &mut self,
         now_ns: u64,
         received: Received<'_>,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         shared: &mut Http2,
         output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
@@ -112,21 +100,10 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
         &mut self,
         now_ns: u64,
         how: PeerClose,
-        book: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         Client::handle_end(self, now_ns, how, book, on_outcome);
-    }
-
-    #[inline]
-    fn send(
-        &mut self,
-        _count: usize,
-        book: &impl Texts<T>,
-        shared: &mut Http2,
-        carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
-        self.send_waiting(book, shared, carrier)
     }
 
     #[inline]
@@ -134,10 +111,12 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
         Client::waits_to_write(self)
     }
 
+    /// Which requests were asked last makes no difference: the machine knows which wait.
     #[inline]
-    fn send_waiting(
+    fn send(
         &mut self,
-        book: &impl Texts<T>,
+        _count: usize,
+        book: &impl Book<T>,
         shared: &mut Http2,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {

@@ -5,7 +5,7 @@ use trueload_wire::echo::{Client, Messages};
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output};
 
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{ConnectionEnd, Input, Protocol};
+use crate::generator::protocol::{ConnectionEnd, Facts, Input, Opened, Protocol};
 use crate::generator::slot::Tag;
 
 /// The TCP echo protocol for the connections of one thread.
@@ -30,8 +30,13 @@ impl Protocol for TcpEcho {
         Client::default()
     }
 
-    fn peer_closes(&self, _client: &Self::Client) -> bool {
-        self.half_close
+    fn facts(&self, _client: &Self::Client) -> Facts {
+        Facts { peer_closes: self.half_close, ..Facts::default() }
+    }
+
+    fn open(&mut self, client: &mut Client<Tag>, _opened: Opened<'_>, _: &mut Output) -> bool {
+        client.reset();
+        false
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use trueload_wire::exchange::{Disposition, Outcome, Output};
 use trueload_wire::udp_echo::{Client, Counts};
 
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{ConnectionEnd, Input, Protocol, Received};
+use crate::generator::protocol::{ConnectionEnd, Input, Opened, Protocol, Received};
 use crate::generator::slot::Tag;
 
 /// The UDP echo protocol for the sockets of one thread.
@@ -42,11 +42,7 @@ impl Protocol for UdpEcho {
         Transport::Datagram
     }
 
-    fn peer_closes(&self, _client: &Self::Client) -> bool {
-        false
-    }
-
-    fn open(&mut self, client: &mut Client<Tag>, _key: u32, _output: &mut Output) -> bool {
+    fn open(&mut self, client: &mut Client<Tag>, _opened: Opened<'_>, _: &mut Output) -> bool {
         client.open(self.chance.draw());
         false
     }

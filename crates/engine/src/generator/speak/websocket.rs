@@ -3,7 +3,7 @@
 //! A fault ends the request that is outstanding on its connection, with the fault's own class. With
 //! none outstanding, nobody waited for the input: it is `unsolicited`, whatever it is, and charged
 //! to the request just settled or the next one (design §7). That is the rule for an echo (the
-//! default of [`crate::generator::protocol::Protocol::violation`]). A listener of a broadcast always waits for
+//! default of [`Facts::violation`]). A listener of a broadcast always waits for
 //! deliveries, so a wrong message came instead of one: it keeps its class, with or without a
 //! request outstanding.
 
@@ -13,7 +13,7 @@ use trueload_wire::shootout::Wrong;
 use trueload_wire::websocket::{self, Fault, OpeningError};
 
 use crate::generator::classes::class_of_ending;
-use crate::generator::protocol::OpenError;
+use crate::generator::protocol::{Facts, OpenError};
 
 /// The class of a fault if something is waited for.
 pub(super) fn class_of_fault(fault: Fault) -> Class {
@@ -34,7 +34,19 @@ pub(super) fn refused(why: websocket::HandshakeError) -> OpenError {
     let why = why.to_string();
     // The class is printed before the reason, and some reasons begin with it.
     let detail = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
-    OpenError { class, why: detail.unwrap_or(&why).to_owned() }
+    OpenError { class, why: detail.unwrap_or(&why).to_owned().into() }
+}
+
+/// The facts of a connection: the violation of an open one, and why the last one was refused.
+pub(super) fn facts(violation: Class, refused: Option<OpenError>) -> Facts {
+    let unknown = OpenError { class: Class::WsHandshake, why: "not upgraded".into() };
+    Facts {
+        peer_closes: false,
+        violation,
+        refused: refused.unwrap_or(unknown),
+        ended: "before it was upgraded",
+        late: "the connection was not upgraded in time",
+    }
 }
 
 #[cfg(test)]

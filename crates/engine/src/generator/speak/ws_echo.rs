@@ -5,16 +5,16 @@
 //! have left.
 
 use trueload_drive::Net;
+use trueload_meter::Class;
 use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{Disposition, Outcome, Output};
 use trueload_wire::websocket::Limits;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
-use trueload_wire::websocket::{self, Fault};
 
-use super::websocket::refused;
+use super::websocket::{facts, refused};
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol};
+use crate::generator::protocol::{ConnectionEnd, Facts, Input, Opened, Protocol};
 use crate::generator::slot::Tag;
 
 /// Frames are collected into one write until they have this many bytes.
@@ -45,18 +45,13 @@ impl Protocol for WsEcho {
         Client::default()
     }
 
-    fn peer_closes(&self, _client: &Self::Client) -> bool {
-        false
+    fn facts(&self, _client: &Self::Client) -> Facts {
+        facts(Class::Unsolicited, self.shared.refusal().map(refused))
     }
 
-    fn open(&mut self, client: &mut Client<Tag>, key: u32, output: &mut Output) -> bool {
-        client.open(&mut self.shared, key, &mut output.bytes);
+    fn open(&mut self, client: &mut Client<Tag>, opened: Opened<'_>, output: &mut Output) -> bool {
+        client.open(&mut self.shared, opened.key, &mut output.bytes);
         true
-    }
-
-    fn refusal(&mut self) -> OpenError {
-        // This is called only after a refusal, which leaves its reason.
-        refused(self.shared.refusal().unwrap_or(websocket::HandshakeError::Join(Fault::Closed)))
     }
 
     #[inline]
@@ -80,6 +75,11 @@ impl Protocol for WsEcho {
         client.handle_end(end.now_ns, end.how, on_outcome);
     }
 
+    #[inline]
+    fn waits_to_write(&self, client: &Client<Tag>) -> bool {
+        client.waits_to_write()
+    }
+
     fn send(
         &mut self,
         client: &mut Client<Tag>,
@@ -88,15 +88,6 @@ impl Protocol for WsEcho {
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
         client.wait_to_write(count);
-        self.send_waiting(client, carrier)
-    }
-
-    #[inline]
-    fn send_waiting(
-        &mut self,
-        client: &mut Client<Tag>,
-        carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
         let mut sent = 0;
         while client.waits_to_write() && carrier.has_room() {
             self.frames.clear();

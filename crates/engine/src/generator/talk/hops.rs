@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::message::{
-    Head, Location, Part, Request, Requests as Texts, Rulebook, Rules, Server, Unfollowed,
-    becomes_get, is_redirect, resolve,
+    self, Event, Head, Location, Part, Request, Rules, Server, Unfollowed, Wants, becomes_get,
+    is_redirect, resolve,
 };
-use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
+use trueload_wire::parts::{Rule, Streaming};
 
 use super::courses::{Course, Courses, Hop};
 use super::plain::{Alike, Sending};
@@ -101,6 +101,7 @@ impl Dialogue for Hops {
     type Book<'a> = Book<'a>;
 
     const LISTENS: bool = true;
+    const HOPS: bool = true;
 
     fn requests(&self) -> Option<&Arc<Requests>> {
         self.sent.requests()
@@ -134,16 +135,16 @@ impl Dialogue for Hops {
         }
     }
 
-    fn next(state: &mut Courses) -> Option<Hop> {
-        if state.next.is_empty() { None } else { Some(state.next.remove(0)) }
+    fn next(state: &mut Courses, here: bool) -> Option<Hop> {
+        let hop = if state.next.is_empty() { return None } else { state.next.remove(0) };
+        if !here {
+            state.park(hop);
+        }
+        Some(hop)
     }
 
     fn goes_on(hop: &Hop) -> bool {
         !hop.is_first()
-    }
-
-    fn leave(state: &mut Courses, hop: Hop) {
-        state.park(hop);
     }
 
     fn begin(state: &mut Courses, tag: Tag, count: usize) -> Hop {
@@ -217,7 +218,7 @@ impl Book<'_> {
     }
 }
 
-impl Rulebook<Hop> for Book<'_> {
+impl message::Book<Hop> for Book<'_> {
     fn rules_of(&self, hop: &Hop) -> &Rules {
         let Moment { drawn, .. } = self.at;
         if hop.as_get {
@@ -234,24 +235,17 @@ impl Rulebook<Hop> for Book<'_> {
         self.watching.streaming()
     }
 
-    fn note_parts(&self, hop: &Hop, arrived: Arrived) {
-        self.watching.note_parts(&hop.tag, arrived);
+    fn wants(&self) -> Wants {
+        Wants::Location
     }
 
-    fn note_stream(&self, hop: &Hop, whole: Whole) {
-        self.watching.note_stream(&hop.tag, whole);
+    fn note(&self, hop: &Hop, event: Event<'_>) {
+        match event {
+            Event::Location(location) => *self.location.borrow_mut() = location,
+            event => self.watching.note(&hop.tag, event),
+        }
     }
 
-    fn follows(&self) -> bool {
-        true
-    }
-
-    fn note_location(&self, location: Location) {
-        *self.location.borrow_mut() = location;
-    }
-}
-
-impl Texts<Hop> for Book<'_> {
     fn write(&self, hop: &Hop, put: &mut impl FnMut(Part<'_>)) {
         match self.courses.borrow().get(*hop) {
             None => self.hops.sent.write(&hop.tag, self.at.drawn, put),

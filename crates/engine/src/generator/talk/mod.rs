@@ -17,15 +17,12 @@ use std::borrow::{Borrow, BorrowMut};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use trueload_wire::exchange::{
-    Disposition, Ending, Exchange, Outcome, Output, RequestTimeout, Timer,
-};
-use trueload_wire::message::{Requests as Texts, Rulebook};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Standing, Timer};
+use trueload_wire::message;
 use trueload_wire::session::Turn;
 
 use super::machine::Machine;
 use super::messages::DoneReport;
-use super::pace::StepPace;
 use super::requests::Requests;
 use super::slot::Tag;
 pub use hops::Hops;
@@ -57,23 +54,17 @@ pub trait Dialogue: Debug + Sized {
     /// What is kept for each slot.
     type State: Default + Debug;
     /// The requests of one slot, and the rules for its answers.
-    type Book<'a>: Rulebook<Self::Tag> + Texts<Self::Tag>
+    type Book<'a>: message::Book<Self::Tag>
     where
         Self: 'a;
 
     /// Whether answers are told, and may lead to other requests.
     const LISTENS: bool;
-    /// Whether requests follow each other in sessions. If so, connections have one request in
-    /// flight, and a request's number is the index of its step.
-    const SESSIONS: bool = false;
+    /// Whether a request may go on behind others, with the time that it had.
+    const HOPS: bool = false;
 
     /// The requests, if they differ and are counted separately.
     fn requests(&self) -> Option<&Arc<Requests>>;
-
-    /// How the steps of a session follow each other.
-    fn paces(&self) -> Arc<[StepPace]> {
-        Arc::default()
-    }
 
     /// The number of different answer heads that are worth remembering.
     fn heads(&self) -> usize;
@@ -92,8 +83,9 @@ pub trait Dialogue: Debug + Sized {
     /// Takes the outcome of a request. Returns the outcome of the whole, unless that goes on.
     fn told(book: &Self::Book<'_>, outcome: Outcome<Self::Tag>) -> Option<Outcome<Tag>>;
 
-    /// Takes the next request that the dialogue goes on with, such as the hop behind a redirect.
-    fn next(_state: &mut Self::State) -> Option<Self::Tag> {
+    /// Takes the next request that the dialogue goes on with, such as the hop behind a redirect:
+    /// `here`, on this connection, or over the slot's next one.
+    fn next(_state: &mut Self::State, _here: bool) -> Option<Self::Tag> {
         None
     }
 
@@ -101,9 +93,6 @@ pub trait Dialogue: Debug + Sized {
     fn goes_on(_tag: &Self::Tag) -> bool {
         false
     }
-
-    /// Keeps a request that goes on over the next connection.
-    fn leave(_state: &mut Self::State, _tag: Self::Tag) {}
 
     /// Called before a request of a session is asked.
     fn begin_step(_state: &mut Self::State, _turn: Turn) {}
@@ -113,9 +102,6 @@ pub trait Dialogue: Debug + Sized {
 
     /// Forgets a request that has ended without being told. Returns the tag of the whole.
     fn end(state: &mut Self::State, tag: Self::Tag) -> Tag;
-
-    /// Called for a fresh connection.
-    fn reopen(_state: &mut Self::State) {}
 
     /// Adds to the report of a phase what only the dialogue has seen.
     fn complete(&mut self, report: &mut DoneReport);
@@ -135,11 +121,6 @@ pub(super) fn of_whole<T>(outcome: Outcome<T>, tag: Tag, ending: Ending) -> Outc
 }
 
 impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
-    fn reopen(&mut self) {
-        self.machine.reopen();
-        D::reopen(&mut self.state);
-    }
-
     #[inline]
     fn ask_alike(&mut self, tag: Tag, count: usize) {
         self.machine.ask_alike(D::begin(&mut self.state, tag, count), count);
@@ -155,9 +136,8 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
         self.machine.capacity(depth)
     }
 
-    #[inline]
-    fn has_answered(&self) -> bool {
-        self.machine.has_answered()
+    fn standing(&self) -> Standing {
+        self.machine.standing()
     }
 
     #[inline]
@@ -210,19 +190,6 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
             let tag = D::end(state, outcome.tag);
             on_outcome(of_whole(outcome, tag, outcome.ending));
         })
-    }
-
-    fn lasts_until_end(&self) -> bool {
-        self.machine.lasts_until_end()
-    }
-
-    #[inline]
-    fn request_timeout(&self) -> RequestTimeout {
-        self.machine.request_timeout()
-    }
-
-    fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        self.machine.why_broken()
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use trueload_wire::exchange::Outcome;
 use trueload_wire::http2::request::Template as Http2Template;
-use trueload_wire::message::{Head, Part, Request, Requests as Texts, Rulebook, Rules};
-use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
+use trueload_wire::message::{self, Event, Head, Part, Request, Rules};
+use trueload_wire::parts::{Rule, Streaming};
 
 use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment};
@@ -203,7 +203,7 @@ pub struct Book<'a> {
     drawn: u64,
 }
 
-impl Rulebook<Tag> for Book<'_> {
+impl message::Book<Tag> for Book<'_> {
     #[inline]
     fn rules_of(&self, tag: &Tag) -> &Rules {
         self.sent.rules_of(tag, self.drawn)
@@ -219,16 +219,10 @@ impl Rulebook<Tag> for Book<'_> {
         self.watching.streaming()
     }
 
-    fn note_parts(&self, tag: &Tag, arrived: Arrived) {
-        self.watching.note_parts(tag, arrived);
+    fn note(&self, tag: &Tag, event: Event<'_>) {
+        self.watching.note(tag, event);
     }
 
-    fn note_stream(&self, tag: &Tag, whole: Whole) {
-        self.watching.note_stream(tag, whole);
-    }
-}
-
-impl Texts<Tag> for Book<'_> {
     #[inline]
     fn burst(&self) -> Option<(&Arc<[u8]>, usize)> {
         self.sent.burst()

@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
-use trueload_wire::message::{
-    Filling, Head, Listener, Part, Requests as Texts, Rulebook, Rules, is_redirect,
-};
-use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
+use trueload_wire::message::{self, Event, Filling, Head, Part, Rules, Wants, is_redirect};
+use trueload_wire::parts::{Rule, Streaming};
 use trueload_wire::session::{Script, Session, Turn};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
@@ -21,7 +19,6 @@ use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment};
 use crate::data::Row;
 use crate::generator::messages::DoneReport;
-use crate::generator::pace::StepPace;
 use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
 
@@ -33,10 +30,8 @@ const RANDOM_PLACES: u32 = 1 << 8;
 pub struct Scenario {
     /// The texts of the steps, and what is taken from their answers.
     pub script: Arc<Script>,
-    /// The rules for the answers to the steps.
+    /// The rules for the answers to the steps, and how these follow each other.
     pub requests: Arc<Requests>,
-    /// How the steps follow each other.
-    pub paces: Arc<[StepPace]>,
     /// Most redirects of a request; none if they are not followed.
     pub follow: Option<u8>,
     /// The seed of `{random}`.
@@ -112,14 +107,9 @@ impl Dialogue for Users {
     type Book<'a> = Book<'a>;
 
     const LISTENS: bool = true;
-    const SESSIONS: bool = true;
 
     fn requests(&self) -> Option<&Arc<Requests>> {
         Some(&self.scenario.requests)
-    }
-
-    fn paces(&self) -> Arc<[StepPace]> {
-        Arc::clone(&self.scenario.paces)
     }
 
     fn heads(&self) -> usize {
@@ -147,7 +137,7 @@ impl Dialogue for Users {
         book.told(outcome)
     }
 
-    fn next(state: &mut User) -> Option<Tag> {
+    fn next(state: &mut User, _here: bool) -> Option<Tag> {
         state.next.take()
     }
 
@@ -161,10 +151,6 @@ impl Dialogue for Users {
 
     fn end(_state: &mut User, tag: Tag) -> Tag {
         tag
-    }
-
-    fn reopen(state: &mut User) {
-        state.session.forget_answer();
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
@@ -265,7 +251,7 @@ impl Book<'_> {
     }
 }
 
-impl Rulebook<Tag> for Book<'_> {
+impl message::Book<Tag> for Book<'_> {
     fn rules_of(&self, tag: &Tag) -> &Rules {
         let requests = &self.scenario.requests;
         self.as_get.unwrap_or_else(|| requests.rules_at(requests.index(0, tag.number)))
@@ -279,34 +265,20 @@ impl Rulebook<Tag> for Book<'_> {
         self.watching.streaming()
     }
 
-    fn note_parts(&self, tag: &Tag, arrived: Arrived) {
-        self.watching.note_parts(tag, arrived);
+    fn wants(&self) -> Wants {
+        Wants::Content
     }
 
-    fn note_stream(&self, tag: &Tag, whole: Whole) {
-        self.watching.note_stream(tag, whole);
+    fn note(&self, tag: &Tag, event: Event<'_>) {
+        let session = &mut self.user.borrow_mut().session;
+        match event {
+            Event::Head => session.note_head(),
+            Event::Field(name, value) => session.note_field(self.script(), name, value),
+            Event::Body(bytes) => session.note_body(self.script(), bytes),
+            event => self.watching.note(tag, event),
+        }
     }
 
-    fn listener(&self) -> Option<&dyn Listener> {
-        Some(self)
-    }
-}
-
-impl Listener for Book<'_> {
-    fn note_head(&self) {
-        self.user.borrow_mut().session.note_head();
-    }
-
-    fn note_field(&self, name: &[u8], value: &[u8]) {
-        self.user.borrow_mut().session.note_field(self.script(), name, value);
-    }
-
-    fn note_body(&self, bytes: &[u8]) {
-        self.user.borrow_mut().session.note_body(self.script(), bytes);
-    }
-}
-
-impl Texts<Tag> for Book<'_> {
     fn write(&self, _tag: &Tag, put: &mut impl FnMut(Part<'_>)) {
         let session = &mut self.user.borrow_mut().session;
         let text = &mut **self.text.borrow_mut();

@@ -7,7 +7,8 @@
 use std::cell::RefCell;
 
 use trueload_meter::Streams;
-use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
+use trueload_wire::message::Event;
+use trueload_wire::parts::{Arrived, Rule, Streaming};
 
 use crate::generator::messages::DoneReport;
 use crate::generator::slot::Tag;
@@ -70,16 +71,18 @@ impl<'a> Watching<'a> {
         self.watch.map(|watch| Streaming { rule: &watch.rule, at_ns: self.at_ns })
     }
 
-    #[inline]
-    pub(super) fn note_parts(self, tag: &Tag, arrived: Arrived) {
-        let Arrived { is_first, gap_ns, together } = arrived;
+    /// Takes note of the parts and ends of streams.
+    pub(super) fn note(self, tag: &Tag, event: Event<'_>) {
         let Some(watch) = self.watch else { return };
-        watch.note(tag.phase, |seen| seen.record_parts(is_first, gap_ns, together));
-    }
-
-    pub(super) fn note_stream(self, tag: &Tag, whole: Whole) {
-        let first_ns = whole.first_ns.saturating_sub(tag.scheduled_ns);
-        let Some(watch) = self.watch else { return };
-        watch.note(tag.phase, |seen| seen.record_whole(first_ns, whole.parts));
+        match event {
+            Event::Parts(Arrived { is_first, gap_ns, together }) => {
+                watch.note(tag.phase, |seen| seen.record_parts(is_first, gap_ns, together));
+            }
+            Event::Stream(whole) => {
+                let first_ns = whole.first_ns.saturating_sub(tag.scheduled_ns);
+                watch.note(tag.phase, |seen| seen.record_whole(first_ns, whole.parts));
+            }
+            _ => {}
+        }
     }
 }

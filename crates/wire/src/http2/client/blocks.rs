@@ -9,15 +9,15 @@ use crate::http1::client::end_stream;
 use crate::http2::frame::ErrorCode;
 use crate::http2::hpack;
 use crate::http2::violation::Violation;
-use crate::message::{Limits, Location, Rulebook, is_redirect};
+use crate::message::{Book, Event, Limits, Location, Wants, is_redirect};
 
 impl<T: Copy> Client<T> {
     /// Handles the beginning of a header block.
     #[inline]
-    pub(super) fn begin_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    pub(super) fn begin_block<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         match self.awaiting(number) {
             Some(stream) if !stream.begun => {
@@ -31,16 +31,16 @@ impl<T: Copy> Client<T> {
 
     /// Handles a complete header block.
     #[inline]
-    pub(super) fn handle_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    pub(super) fn handle_block<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
         ends: bool,
         block: &[u8],
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let awaits_head = self.awaiting(number).map(|stream| stream.status == 0);
         if awaits_head == Some(true)
-            && reading.rulebook.listener().is_none()
+            && reading.book.wants() != Wants::Content
             && let Some((head, plain)) = self.blocks.recognise(block)
         {
             self.accounting.account.headers_in.note(plain.into(), block.len());
@@ -50,24 +50,24 @@ impl<T: Copy> Client<T> {
         self.decode_block(number, ends, block, awaits_head, reading)
     }
 
-    fn decode_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn decode_block<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
         ends: bool,
         block: &[u8],
         awaits_head: Option<bool>,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
-        let limits = self
-            .awaiting(number)
-            .map_or_else(Limits::default, |stream| reading.rulebook.rules_of(&stream.tag).limits);
+        let (book, wants) = (reading.book, reading.book.wants());
+        let tag = self.awaiting(number).map(|stream| stream.tag);
+        let limits = tag.map_or_else(Limits::default, |tag| book.rules_of(&tag).limits);
         let trailers = awaits_head == Some(false);
         let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
         let (mut count, mut plain) = (0, 0);
-        let (follows, mut location) = (reading.rulebook.follows(), Location::Missing);
-        let listener = reading.rulebook.listener().filter(|_| awaits_head.is_some());
-        if let Some(listener) = listener.filter(|_| !trailers) {
-            listener.note_head();
+        let (follows, mut location) = (wants == Wants::Location, Location::Missing);
+        let told = tag.filter(|_| wants == Wants::Content);
+        if let Some(tag) = told.filter(|_| !trailers) {
+            book.note(&tag, Event::Head);
         }
         self.blocks.decode(block, limits.head_bytes, &mut |field| {
             count += 1;
@@ -76,9 +76,9 @@ impl<T: Copy> Client<T> {
                 location.add(field.value);
             }
             fields.add(field.name, field.value);
-            match listener {
-                Some(listener) if trailers => listener.note_trailer(field.name, field.value),
-                Some(listener) => listener.note_field(field.name, field.value),
+            match told {
+                Some(tag) if trailers => book.note(&tag, Event::Trailer(field.name, field.value)),
+                Some(tag) => book.note(&tag, Event::Field(field.name, field.value)),
                 None => {}
             }
         })?;
@@ -105,7 +105,7 @@ impl<T: Copy> Client<T> {
                     if let Some(stream) = self.awaiting(number) {
                         stream.location = Some(Box::new(location));
                     }
-                } else if listener.is_none() {
+                } else if told.is_none() {
                     self.blocks.remember(block, head, plain as u32);
                 }
                 self.handle_final(number, head, ends, reading);
@@ -114,12 +114,12 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    fn handle_interim<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn handle_interim<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
         ends: bool,
         limits: Limits,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) {
         let Some(stream) = self.awaiting(number) else { return };
         stream.interim = stream.interim.saturating_add(1);
@@ -133,16 +133,16 @@ impl<T: Copy> Client<T> {
     }
 
     #[inline]
-    fn handle_final<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn handle_final<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
         head: Head,
         ends: bool,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) {
         let Some(stream) = self.awaiting(number) else { return };
         let empty =
-            matches!(head.status, 204 | 304) || reading.rulebook.rules_of(&stream.tag).head_request;
+            matches!(head.status, 204 | 304) || reading.book.rules_of(&stream.tag).head_request;
         stream.status = head.status;
         stream.left = if empty { 0 } else { head.length.unwrap_or(UNKNOWN) };
         if ends {
@@ -152,10 +152,10 @@ impl<T: Copy> Client<T> {
 
     /// Settles the request of a stream whose answer is complete.
     #[inline]
-    pub(super) fn settle<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    pub(super) fn settle<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) {
         let Some(mut stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
         if stream.unsent > 0 {
@@ -163,8 +163,8 @@ impl<T: Copy> Client<T> {
             self.reset_upload(number, ErrorCode::Cancel, reading.output);
         }
         self.idle_frames = 0;
-        let rules = reading.rulebook.rules_of(&stream.tag);
-        let streaming = reading.rulebook.streaming();
+        let rules = reading.book.rules_of(&stream.tag);
+        let streaming = reading.book.streaming();
         let parts = streaming.map(|streaming| stream.body.end_stream(streaming));
         let (as_expected, content) = stream.body.finish(rules.body.as_deref());
         let content = content.filter(|_| streaming.is_none());
@@ -180,10 +180,10 @@ impl<T: Copy> Client<T> {
         } else {
             Ending::Ok
         };
-        let ending = end_stream(reading.rulebook, &tag, parts, ending);
+        let ending = end_stream(reading.book, &tag, parts, ending);
         self.answered = true;
         if let Some(location) = location {
-            reading.rulebook.note_location(*location);
+            reading.book.note(&tag, Event::Location(*location));
         }
         let (count, complete, status) = (1, true, Some(status));
         (reading.on_outcome)(Outcome {

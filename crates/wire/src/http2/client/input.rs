@@ -10,7 +10,7 @@ use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_settings_ac
 use crate::http2::read::{Data, Frame, Piece, Reader};
 use crate::http2::settings::{parameter, parameters};
 use crate::http2::violation::{Scope, Violation};
-use crate::message::Rulebook;
+use crate::message::{Book, Event, Wants};
 
 /// The maximum number of consecutive frames that advance no request: PING, SETTINGS, RST_STREAM of
 /// an ended stream, empty DATA, … nghttp2 uses the same limit before it reports a flood.
@@ -19,9 +19,9 @@ const IDLE_FRAMES_MOST: u32 = 1000;
 const HTTP1: &[u8] = b"HTTP/";
 
 /// The context for reading the frames of one input.
-pub(super) struct Reading<'a, R, F> {
+pub(super) struct Reading<'a, B, F> {
     pub(super) now_ns: u64,
-    pub(super) rulebook: &'a R,
+    pub(super) book: &'a B,
     pub(super) output: &'a mut Vec<u8>,
     pub(super) on_outcome: &'a mut F,
 }
@@ -34,12 +34,12 @@ impl<T: Copy> Client<T> {
         &mut self,
         now_ns: u64,
         bytes: &[u8],
-        rulebook: &impl Rulebook<T>,
+        book: &impl Book<T>,
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         self.silent_from = None;
-        let mut reading = Reading { now_ns, rulebook, output, on_outcome };
+        let mut reading = Reading { now_ns, book, output, on_outcome };
         let mut reader = std::mem::take(&mut self.reader);
         let read = match self.stage {
             Stage::Opening { .. } => self.read_first(bytes, &mut reader, &mut reading),
@@ -57,11 +57,11 @@ impl<T: Copy> Client<T> {
     }
 
     /// Reads the first input, to distinguish another protocol from faulty HTTP/2.
-    fn read_first<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn read_first<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         bytes: &[u8],
         reader: &mut Reader,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         if let Stage::Opening { like_http1 } = &mut self.stage {
             let rest = &HTTP1[usize::from(*like_http1)..];
@@ -76,11 +76,11 @@ impl<T: Copy> Client<T> {
     }
 
     #[inline]
-    fn read<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn read<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         mut bytes: &[u8],
         reader: &mut Reader,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         loop {
             match reader.next(&mut bytes) {
@@ -93,10 +93,10 @@ impl<T: Copy> Client<T> {
     }
 
     #[inline]
-    fn handle_frame<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn handle_frame<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         frame: Frame<'_>,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         if self.block.is_open() && !matches!(frame, Frame::Continuation { .. }) {
             return Err(Violation::protocol("a header block is interrupted").into());
@@ -146,10 +146,10 @@ impl<T: Copy> Client<T> {
 
     /// Handles a frame that is illegal in itself.
     #[cold]
-    fn handle_violation<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn handle_violation<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         violation: Violation,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let Scope::Stream(stream) = violation.scope else { return Err(violation.into()) };
         if self.block.is_open() || nth_of(stream).is_none_or(|nth| !self.streams.was_opened(nth)) {
@@ -197,13 +197,13 @@ impl<T: Copy> Client<T> {
     /// Fails the request of a stream; the connection continues. `ended` says that the peer sends no
     /// more on the stream.
     #[cold]
-    pub(super) fn fail<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    pub(super) fn fail<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         stream: u32,
         ending: Ending,
         code: ErrorCode,
         ended: bool,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) {
         let Some(Stream { tag, unsent, .. }) = nth_of(stream).and_then(|nth| self.take(nth)) else {
             return;
@@ -218,22 +218,22 @@ impl<T: Copy> Client<T> {
     }
 
     /// The same for a malformed header section.
-    pub(super) fn malformed<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    pub(super) fn malformed<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         stream: u32,
         (ending, _): Malformed,
         ended: bool,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) {
         self.fail(stream, ending, ErrorCode::ProtocolError, ended, reading);
     }
 
     /// Ends a connection that is no longer usable: tells the peer why, and ends all requests.
     #[cold]
-    fn break_off<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn break_off<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         fault: Fault,
-        reading: Reading<'_, R, F>,
+        reading: Reading<'_, B, F>,
     ) -> Disposition {
         let Reading { now_ns, output, on_outcome, .. } = reading;
         self.fault = Some(fault);
@@ -259,33 +259,33 @@ impl<T: Copy> Client<T> {
 impl<T: Copy> Client<T> {
     /// Handles a part of a DATA frame.
     #[inline]
-    fn data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn data<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         data: Data<'_>,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let Data { stream: number, begins, bytes, ends, end_stream } = data;
         if let Some(len) = begins {
             self.begin_data(number, len, end_stream, reading)?;
         }
         let Some(stream) = self.awaiting(number) else { return Ok(()) };
-        let rules = reading.rulebook.rules_of(&stream.tag);
+        let rules = reading.book.rules_of(&stream.tag);
         let mut stalls_at_ns = NEVER_NS;
-        let streaming = reading.rulebook.streaming();
+        let streaming = reading.book.streaming();
         if let Some(streaming) = streaming {
             stream.body.take_parts(streaming, bytes, ends);
             if rules.accepts(stream.status)
                 && let Some(arrived) = stream.body.note_parts(streaming)
             {
-                reading.rulebook.note_parts(&stream.tag, arrived);
+                reading.book.note(&stream.tag, Event::Parts(arrived));
                 stalls_at_ns = stream.body.stalls_at_ns().unwrap_or(NEVER_NS);
             }
         }
         if streaming.is_none() || rules.body.is_some() {
             stream.body.compare(bytes, rules.body.as_deref());
         }
-        if let Some(listener) = reading.rulebook.listener() {
-            listener.note_body(bytes);
+        if reading.book.wants() == Wants::Content {
+            reading.book.note(&stream.tag, Event::Body(bytes));
         }
         if stream.left != UNKNOWN {
             match stream.left.checked_sub(bytes.len() as u64) {
@@ -307,12 +307,12 @@ impl<T: Copy> Client<T> {
     /// Handles the start of a DATA frame of `len` bytes, including padding. `end_stream` says that
     /// the frame is the last of its stream and has come whole.
     #[inline]
-    fn begin_data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn begin_data<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
         len: u32,
         end_stream: bool,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         if self.block.is_open() {
             return Err(Violation::protocol("a header block is interrupted").into());
@@ -348,11 +348,11 @@ impl<T: Copy> Client<T> {
     /// Handles faulty DATA. Whether the frame is the last of its stream is known only when all of
     /// it has come. The stream is reset in either case, so that splits make no difference.
     #[cold]
-    fn bad_data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn bad_data<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         stream: u32,
         why: Malformed,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) {
         self.malformed(stream, why, false, reading);
     }
@@ -360,10 +360,10 @@ impl<T: Copy> Client<T> {
 
 // Frames about the connection.
 impl<T: Copy> Client<T> {
-    fn settings<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn settings<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         payload: &[u8],
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let first = matches!(self.stage, Stage::Opening { .. });
         if !first {
@@ -423,11 +423,11 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    fn reset<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn reset<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
         code: ErrorCode,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let opened = nth_of(number).filter(|nth| self.streams.was_opened(*nth));
         let Some(nth) = opened else {
@@ -435,7 +435,7 @@ impl<T: Copy> Client<T> {
         };
         let Some(Stream { tag, begun, .. }) = self.take(nth) else { return self.note_idle() };
         let refused = code == ErrorCode::RefusedStream && !begun;
-        let again = refused && reading.rulebook.rules_of(&tag).idempotent;
+        let again = refused && reading.book.rules_of(&tag).idempotent;
         let ending = if again { Ending::StaleRefused } else { Ending::H2Stream };
         self.accounting.account.returned += u64::from(again);
         self.idle_frames = 0;
@@ -444,11 +444,11 @@ impl<T: Copy> Client<T> {
     }
 
     /// Handles GOAWAY: streams above `last` are not answered (RFC 9113 §6.8).
-    fn goaway<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+    fn goaway<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         last: u32,
         code: ErrorCode,
-        reading: &mut Reading<'_, R, F>,
+        reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let mut error = code != ErrorCode::NoError;
         if let Stage::Draining { last: before, error: erred } = self.stage {
@@ -463,7 +463,7 @@ impl<T: Copy> Client<T> {
         self.stage = Stage::Draining { last, error };
         for nth in self.streams.numbers_from(last.div_ceil(2)) {
             let Some(Stream { tag, .. }) = self.take(nth) else { continue };
-            let again = reading.rulebook.rules_of(&tag).idempotent;
+            let again = reading.book.rules_of(&tag).idempotent;
             let ending = if again { Ending::StaleGoaway } else { Ending::H2Goaway };
             self.accounting.account.returned += u64::from(again);
             (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));

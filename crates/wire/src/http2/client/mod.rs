@@ -23,9 +23,8 @@ mod output;
 mod reset;
 mod streams;
 
-use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose, Timer};
-use crate::message::Rulebook;
-pub use crate::message::{Head, Requests};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose, Standing, Timer};
+use crate::message::Book;
 
 use account::Accounting;
 pub use account::{Account, Announced, HeaderBytes, Waits};
@@ -134,7 +133,7 @@ impl<T: Copy> Client<T> {
         &mut self,
         now_ns: u64,
         end: PeerClose,
-        rulebook: &impl Rulebook<T>,
+        book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
         let alone = self.outstanding() == 1;
@@ -143,7 +142,7 @@ impl<T: Copy> Client<T> {
         let unused = !answered && alone;
         for nth in self.streams.numbers_from(0) {
             let Some(Stream { tag, begun, .. }) = self.take(nth) else { continue };
-            let idempotent = rulebook.rules_of(&tag).idempotent;
+            let idempotent = book.rules_of(&tag).idempotent;
             let ending = match end {
                 _ if goaway && !begun => Ending::H2Goaway,
                 PeerClose::Fin if begun => Ending::Truncated,
@@ -244,15 +243,6 @@ impl<T: Copy> Client<T> {
 }
 
 impl<T: Copy> Exchange<T> for Client<T> {
-    fn reopen(&mut self) {
-        debug_assert_eq!(self.outstanding(), 0);
-        let mut streams = std::mem::take(&mut self.streams);
-        streams.reset();
-        let mut accounting = std::mem::take(&mut self.accounting);
-        accounting.reopen();
-        *self = Client { streams, accounting, ..Client::default() };
-    }
-
     #[inline]
     fn ask_alike(&mut self, tag: T, count: usize) {
         self.accounting.count(&self.peer);
@@ -273,8 +263,9 @@ impl<T: Copy> Exchange<T> for Client<T> {
         }
     }
 
-    fn has_answered(&self) -> bool {
-        self.answered
+    fn standing(&self) -> Standing {
+        let broken = self.fault.and_then(|Fault { ending, why, .. }| Some((ending?, why)));
+        Standing { answered: self.answered, broken, ..Standing::default() }
     }
 
     #[inline]
@@ -344,11 +335,6 @@ impl<T: Copy> Exchange<T> for Client<T> {
         self.resets.ask(&mut output.bytes);
         self.note(now_ns);
         self.disposition()
-    }
-
-    fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        let Fault { ending, why, .. } = self.fault?;
-        Some((ending?, why))
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {

@@ -2,14 +2,15 @@
 //! far as the windows allow.
 
 use super::flow::Flow;
-use super::{Client, Head, Requests, Stage, Terms};
+use super::{Client, Stage, Terms};
+use crate::exchange::Exchange;
 use crate::http2::frame::{
     FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, PREFACE, flags, write_block, write_window_update,
 };
 use crate::http2::hpack;
 use crate::http2::settings::{self, parameter};
 use crate::http2::window::WINDOW_FIRST;
-use crate::message::Limits;
+use crate::message::{Book, Head, Limits};
 
 impl Terms {
     /// The parameters that SETTINGS announce.
@@ -33,9 +34,15 @@ const NO_TABLE: u8 = 0x20;
 
 impl<T: Copy> Client<T> {
     /// Begins a fresh connection with everything that precedes requests. It is usable once the peer
-    /// has sent its SETTINGS.
+    /// has sent its SETTINGS. All outstanding requests must have been ended before.
     pub fn open(&mut self, terms: impl Into<Terms>, output: &mut Vec<u8>) {
         let terms = terms.into();
+        debug_assert_eq!(self.outstanding(), 0);
+        let mut streams = std::mem::take(&mut self.streams);
+        streams.reset();
+        let mut accounting = std::mem::take(&mut self.accounting);
+        accounting.reopen();
+        *self = Client { streams, accounting, ..Client::default() };
         let Terms { windows, table_bytes } = terms;
         self.flow = Flow::new(windows);
         self.blocks.announce(table_bytes);
@@ -68,27 +75,27 @@ impl<T: Copy> Client<T> {
 
     /// Writes waiting requests in order, and bodies, until `out` has about `bytes_most` bytes.
     #[inline]
-    pub fn write(&mut self, requests: &impl Requests<T>, bytes_most: usize, out: &mut Vec<u8>) {
+    pub fn write(&mut self, book: &impl Book<T>, bytes_most: usize, out: &mut Vec<u8>) {
         while out.len() < bytes_most && self.may_begin() {
-            self.begin(requests, bytes_most, out);
+            self.begin(book, bytes_most, out);
         }
         while out.len() < bytes_most
             && self.flow.send.room() > 0
             && let Some(nth) = self.flow.ready.pop_front()
         {
-            self.write_body(nth, requests, bytes_most, out);
+            self.write_body(nth, book, bytes_most, out);
         }
     }
 
     #[inline]
-    fn begin(&mut self, requests: &impl Requests<T>, bytes_most: usize, out: &mut Vec<u8>) {
+    fn begin(&mut self, book: &impl Book<T>, bytes_most: usize, out: &mut Vec<u8>) {
         let Some(tag) = self.streams.next_waiting() else { return };
         let at = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
         if !self.streams.was_opened(0) {
             out.push(NO_TABLE);
         }
-        let Head { plain_bytes, body_bytes: body } = requests.write_block(&tag, out);
+        let Head { plain_bytes, body_bytes: body } = book.write_block(&tag, out);
         let nth = self.streams.begin(tag, self.peer.window, self.flow.of_stream, body);
         let len = (out.len() - at - HEADER_BYTES) as u32;
         self.accounting.account.headers_out.note(plain_bytes, len as usize);
@@ -108,7 +115,7 @@ impl<T: Copy> Client<T> {
             // Bodies that wait for the connection's window go first. Otherwise a steady flow of new
             // requests would take all of it, and they would time out.
             if self.flow.ready.is_empty() {
-                self.write_body(nth, requests, bytes_most, out);
+                self.write_body(nth, book, bytes_most, out);
             } else {
                 self.flow.ready.push_back(nth);
             }
@@ -116,13 +123,7 @@ impl<T: Copy> Client<T> {
     }
 
     /// Writes as much of a stream's body as the windows and `bytes_most` allow.
-    fn write_body(
-        &mut self,
-        nth: u32,
-        requests: &impl Requests<T>,
-        bytes_most: usize,
-        out: &mut Vec<u8>,
-    ) {
+    fn write_body(&mut self, nth: u32, book: &impl Book<T>, bytes_most: usize, out: &mut Vec<u8>) {
         // If SETTINGS close and reopen a window, its stream is in the queue twice.
         let uploading = self.streams.get_mut(nth).filter(|stream| stream.unsent > 0);
         let Some(stream) = uploading else { return };
@@ -137,7 +138,7 @@ impl<T: Copy> Client<T> {
             let flags = if len == stream.unsent { flags::END_STREAM } else { 0 };
             let number = 2 * nth + 1;
             Header { len: len as u32, kind: Kind::Data, flags, stream: number }.write(out);
-            requests.write_body(&stream.tag, stream.sent..stream.sent + len, out);
+            book.write_body(&stream.tag, stream.sent..stream.sent + len, out);
             stream.send.spend(len as usize);
             self.flow.send.spend(len as usize);
             (stream.sent, stream.unsent) = (stream.sent + len, stream.unsent - len);

@@ -1,7 +1,7 @@
 //! One client of a broadcast, as a protocol machine: its stage, and its own messages that have no
 //! receipt yet.
 
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Standing};
 use trueload_wire::shootout::Joining;
 use trueload_wire::websocket::client::Awaited;
 use trueload_wire::websocket::{Receiver, Role};
@@ -49,6 +49,12 @@ impl Default for Client {
 }
 
 impl Client {
+    /// Prepares for a fresh connection. All outstanding requests must have been ended before.
+    pub(super) fn reset(&mut self) {
+        debug_assert!(self.outstanding.is_empty());
+        *self = Client { outstanding: std::mem::take(&mut self.outstanding), ..Client::default() };
+    }
+
     /// Handles the receipt of a message: returns the tag it was asked with, unless no message waits
     /// for this receipt.
     pub(super) fn settle(&mut self, sequence: u32) -> Option<Tag> {
@@ -79,11 +85,6 @@ impl Client {
 }
 
 impl Exchange<Tag> for Client {
-    fn reopen(&mut self) {
-        debug_assert!(self.outstanding.is_empty());
-        *self = Client { outstanding: std::mem::take(&mut self.outstanding), ..Client::default() };
-    }
-
     fn ask_alike(&mut self, tag: Tag, count: usize) {
         self.outstanding.extend(std::iter::repeat_n(tag, count));
     }
@@ -92,8 +93,8 @@ impl Exchange<Tag> for Client {
         self.outstanding.len()
     }
 
-    fn has_answered(&self) -> bool {
-        self.answered
+    fn standing(&self) -> Standing {
+        Standing { answered: self.answered, ..Standing::default() }
     }
 
     fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {

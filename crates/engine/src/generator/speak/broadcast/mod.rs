@@ -27,10 +27,12 @@ use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
 use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 
-use super::websocket::{class_of_fault, refused};
+use super::websocket::{class_of_fault, facts, refused};
 use crate::generator::DoneReport;
 use crate::generator::carrier::Carrier;
-use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Received};
+use crate::generator::protocol::{
+    ConnectionEnd, Facts, Input, OpenError, Opened, Protocol, Received,
+};
 use crate::generator::slot::Tag;
 use client::{Client, Stage};
 pub use program::Broadcasting;
@@ -324,25 +326,17 @@ impl Protocol for Broadcast {
         Client::default()
     }
 
-    fn peer_closes(&self, _client: &Self::Client) -> bool {
-        false
+    fn facts(&self, _client: &Client) -> Facts {
+        facts(self.violation, self.refused.clone())
     }
 
-    fn open(&mut self, client: &mut Client, key: u32, output: &mut Output) -> bool {
-        client.slot = key;
-        client.number = self.under_way.number(key);
+    fn open(&mut self, client: &mut Client, opened: Opened<'_>, output: &mut Output) -> bool {
+        client.reset();
+        client.slot = opened.key;
+        client.number = self.under_way.number(opened.key);
         let awaited = self.opening.write(self.chance.handshake(), &mut output.bytes);
         client.stage = Stage::Upgrading(Box::new(awaited));
         true
-    }
-
-    fn refusal(&mut self) -> OpenError {
-        let unknown = || OpenError { class: Class::WsHandshake, why: "not upgraded".into() };
-        self.refused.take().unwrap_or_else(unknown)
-    }
-
-    fn violation(&self, _client: &Self::Client) -> Class {
-        self.violation
     }
 
     fn reconnects(&self) -> bool {
