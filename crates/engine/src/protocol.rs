@@ -13,7 +13,7 @@ use trueload_meter::{
     Bin, Counts, Datagrams, Deliveries, Early, EncodedTimes, FlowReport, Kinds, Openings, Packed,
     Redirects, SessionMeter, SlotSums, Streams, TargetMeter,
 };
-use trueload_wire::http2::client::Account;
+use trueload_wire::account::Account;
 
 mod address;
 mod connections;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
 use trueload_meter::{Class, Counts, Deliveries, Meter, Packed, SlotSums, Sparse, SumNs};
-use trueload_wire::http2::client::Account;
+use trueload_wire::account::Account;
 use trueload_wire::tls::Secured;
 
 use crate::data::Taken;

@@ -8,7 +8,7 @@ use trueload_sim::laws;
 use trueload_sim::peers::{Spoken, Versions};
 use trueload_sim::play::{Played, play};
 use trueload_sim::scenario::{MS, Manner, S, Scenario, Step, Style, Talk, Trick};
-use trueload_wire::http2::client::Account;
+use trueload_wire::account::Account;
 
 /// The laws that are broken when a good run is changed so.
 fn broken(tamper: impl FnOnce(&mut Played)) -> Vec<&'static str> {

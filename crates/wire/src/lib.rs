@@ -5,6 +5,7 @@
 //!
 //! Must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
 
+pub mod account;
 pub mod chance;
 mod content;
 pub mod echo;

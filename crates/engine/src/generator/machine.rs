@@ -5,8 +5,8 @@
 use std::fmt::Debug;
 
 use trueload_drive::Net;
+use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
-use trueload_wire::http2::client::Account;
 use trueload_wire::message::Book;
 
 use super::carrier::Carrier;

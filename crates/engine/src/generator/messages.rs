@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use trueload_drive::{Address, ThreadUse};
 use trueload_load::Places;
 use trueload_meter::{Class, Counted, Counts, Deliveries, Failed, Meter, Recorded};
-use trueload_wire::http2::client::Account;
+use trueload_wire::account::Account;
 use trueload_wire::tls::Secured;
 
 use super::lateness::Lateness;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trueload_drive::{Net, ThreadUse};
 use trueload_load::{Load, RecordedTimes, Schedule, SendTimes, Stop, share};
 use trueload_meter::{Backlog, Meter};
-use trueload_wire::http2::client::Account;
+use trueload_wire::account::Account;
 
 use super::Config;
 use super::coalescing::{Done, Pacing, Wakings};

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
+use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
-use trueload_wire::http2::client::Account;
-use trueload_wire::session::Turn;
+use trueload_wire::message::Turn;
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use trueload_load::{RANDOM_MOST, Stop, random};
 use trueload_meter::Class;
 use trueload_wire::exchange::Exchange;
-use trueload_wire::session::Turn;
+use trueload_wire::message::Turn;
 
 use super::Generator;
 use super::accounting::Accounting;

@@ -1,6 +1,6 @@
 //! Laws that need peers which know a connection's requests apart, and how each one ends.
 
-use trueload_wire::http2::client::Account;
+use trueload_wire::account::Account;
 
 use super::{decoded, each_phase, ensure};
 use crate::peers::{Spoken, Versions};

@@ -12,6 +12,7 @@ mod redirect;
 mod request;
 mod resolve;
 mod rules;
+mod turn;
 
 pub use book::{Book, Event, Head, Wants};
 pub use cookies::Site;
@@ -22,3 +23,4 @@ pub use redirect::{LOCATION_BYTES_MOST, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};
 pub use rules::Rules;
+pub use turn::Turn;

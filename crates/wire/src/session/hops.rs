@@ -51,8 +51,9 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Turn;
     use crate::message::{Filling, Site};
-    use crate::session::{Extractor, StepTexts, Take, Turn};
+    use crate::session::{Extractor, StepTexts, Take};
 
     struct Counting;
 

@@ -74,7 +74,8 @@ mod tests {
 
     use super::*;
     use crate::http2::hpack::Decoder;
-    use crate::session::{BODY_BYTES_MOST, Extractor, StepTexts, Take, Turn};
+    use crate::message::Turn;
+    use crate::session::{BODY_BYTES_MOST, Extractor, StepTexts, Take};
     use proptest::prelude::*;
 
     /// Fills every place of a column with the same value.

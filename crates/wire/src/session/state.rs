@@ -1,6 +1,5 @@
 //! What one session knows: its values and cookies, and the present request.
 
-use crate::message::Filling;
 use std::time::Duration;
 
 use super::answer::Answer;
@@ -9,21 +8,7 @@ use super::script::{Script, Step};
 use super::text::{Piece, Text, Value};
 use crate::message::cookies::{Jar, SET_COOKIE};
 use crate::message::places::{DIGITS_MOST, decimal};
-
-/// Which request of which session is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
-    /// The number of the session: `{counter}`.
-    pub session: u64,
-    /// The number of the virtual user: `{vu}`.
-    pub user: u32,
-    /// The index of the step.
-    pub step: u32,
-    /// The number of the step's repetition, from 1: `{repeat}`.
-    pub repeat: u32,
-    /// The number of the request within the session, from 0.
-    pub request: u32,
-}
+use crate::message::{Filling, Turn};
 
 /// The redirects behind the present request.
 #[derive(Clone, Copy, Debug, Default)]

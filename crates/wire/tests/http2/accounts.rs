@@ -1,7 +1,8 @@
 //! What a connection counts beside the endings of its requests, on a clock that the test sets.
 
+use trueload_wire::account::{Account, Announced, HeaderBytes, Waits};
 use trueload_wire::exchange::PeerClose;
-use trueload_wire::http2::client::{Account, Announced, HeaderBytes, Waits, Windows};
+use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::ErrorCode;
 use trueload_wire::message::Rules;
 

@@ -6,8 +6,9 @@
 use std::fmt::Debug;
 
 use trueload_drive::Net;
+use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose, Standing, Timer};
-use trueload_wire::http2::client::{Account, Windows};
+use trueload_wire::http2::client::Windows;
 use trueload_wire::message::Book;
 use trueload_wire::{http1, http2};
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
+use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Ending, Outcome, Output};
-use trueload_wire::http2::client::Account;
-use trueload_wire::session::Turn;
+use trueload_wire::message::Turn;
 use trueload_wire::{http1, http2};
 
 use super::either::Either;

@@ -7,8 +7,9 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
+use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
-use trueload_wire::http2::client::{Account, Client, Terms};
+use trueload_wire::http2::client::{Client, Terms};
 use trueload_wire::message::Book;
 
 use crate::generator::carrier::Carrier;

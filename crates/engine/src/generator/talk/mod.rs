@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Standing, Timer};
 use trueload_wire::message;
-use trueload_wire::session::Turn;
+use trueload_wire::message::Turn;
 
 use super::machine::Machine;
 use super::messages::DoneReport;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
-use trueload_wire::message::{self, Event, Filling, Head, Part, Rules, Wants, is_redirect};
+use trueload_wire::message::{self, Event, Filling, Head, Part, Rules, Turn, Wants, is_redirect};
 use trueload_wire::parts::{Rule, Streaming};
-use trueload_wire::session::{Script, Session, Turn};
+use trueload_wire::session::{Script, Session};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
 use super::watch::{Watch, Watching};

@@ -27,7 +27,6 @@ use crate::exchange::{Disposition, Ending, Exchange, Outcome, Output, PeerClose,
 use crate::message::Book;
 
 use account::Accounting;
-pub use account::{Account, Announced, HeaderBytes, Waits};
 use flow::Flow;
 pub use flow::{Terms, Windows};
 use memory::Blocks;
