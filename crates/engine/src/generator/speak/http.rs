@@ -129,9 +129,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         let shared = &mut self.shared;
         let disposition =
             machine.handle_input(now_ns, received, &book, shared, output, &mut |outcome| {
-                if let Some(outcome) = D::told(&book, outcome) {
-                    on_outcome(outcome);
-                }
+                D::told(&book, outcome, on_outcome);
             });
         drop(book);
         if D::LISTENS {
@@ -150,9 +148,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         let Talking { machine, state } = client;
         let book = self.dialogue.book(state, Moment::of(now_ns, drawn));
         machine.handle_end(now_ns, how, &book, &mut |outcome| {
-            if let Some(outcome) = D::told(&book, outcome) {
-                on_outcome(outcome);
-            }
+            D::told(&book, outcome, on_outcome);
         });
         drop(book);
         self.go_on(client, false, now_ns, on_outcome);

@@ -126,13 +126,14 @@ impl Dialogue for Hops {
         Book { hops: self, courses, location, watching, at }
     }
 
-    fn told(book: &Book<'_>, outcome: Outcome<Hop>) -> Option<Outcome<Tag>> {
+    fn told(book: &Book<'_>, outcome: Outcome<Hop>, on_outcome: &mut impl FnMut(Outcome<Tag>)) {
         let Outcome { ending, status, complete, .. } = outcome;
         let redirect = status.filter(|status| complete && is_redirect(*status));
-        match redirect.filter(|_| ending == Ending::Status) {
+        let of_whole = match redirect.filter(|_| ending == Ending::Status) {
             Some(status) => book.redirected(outcome, status),
             None => Some(book.ended(outcome)),
-        }
+        };
+        of_whole.into_iter().for_each(on_outcome);
     }
 
     fn next(state: &mut Courses, here: bool) -> Option<Hop> {

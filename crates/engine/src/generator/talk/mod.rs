@@ -80,8 +80,12 @@ pub trait Dialogue: Debug + Sized {
     /// The requests and rules of a slot at this time.
     fn book<'a>(&'a mut self, state: &'a mut Self::State, at: Moment) -> Self::Book<'a>;
 
-    /// Takes the outcome of a request. Returns the outcome of the whole, unless that goes on.
-    fn told(book: &Self::Book<'_>, outcome: Outcome<Self::Tag>) -> Option<Outcome<Tag>>;
+    /// Takes the outcome of a request. Passes on the outcome of the whole, unless that goes on.
+    fn told(
+        book: &Self::Book<'_>,
+        outcome: Outcome<Self::Tag>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    );
 
     /// Takes the next request that the dialogue goes on with, such as the hop behind a redirect:
     /// `here`, on this connection, or over the slot's next one.

@@ -176,8 +176,8 @@ impl Dialogue for Plain {
     }
 
     #[inline]
-    fn told(_book: &Book<'_>, outcome: Outcome<Tag>) -> Option<Outcome<Tag>> {
-        Some(outcome)
+    fn told(_: &Book<'_>, outcome: Outcome<Tag>, on_outcome: &mut impl FnMut(Outcome<Tag>)) {
+        on_outcome(outcome);
     }
 
     #[inline]
