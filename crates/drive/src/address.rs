@@ -41,13 +41,11 @@ pub struct Remote<'a> {
 
 impl<'a> Remote<'a> {
     /// A peer reached over a stream.
-    #[must_use]
     pub fn stream(address: &'a Address) -> Self {
         Remote { address, transport: Transport::Stream }
     }
 
     /// A peer that is sent datagrams.
-    #[must_use]
     pub fn datagram(address: &'a Address) -> Self {
         Remote { address, transport: Transport::Datagram }
     }
@@ -55,7 +53,6 @@ impl<'a> Remote<'a> {
 
 impl Address {
     /// The address family of the sockets that reach it.
-    #[must_use]
     pub fn socket_family(&self) -> AddressFamily {
         match self {
             Address::Ip(SocketAddr::V4(_)) => AddressFamily::INET,

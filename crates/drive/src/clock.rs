@@ -14,27 +14,23 @@ pub struct Clock {
 
 impl Clock {
     /// Starts now.
-    #[must_use]
     pub fn start() -> Self {
         Clock { origin: Instant::now() }
     }
 
     /// Nanoseconds, from a year at the start on.
     #[inline]
-    #[must_use]
     pub fn now_ns(&self) -> u64 {
         START_NS + self.origin.elapsed().as_nanos() as u64
     }
 
     /// The wall clock's time at 0, as the time since 1970 in UTC, as the wall clock is set now.
-    #[must_use]
     pub fn unix_time_at_0(&self) -> Duration {
         unix_time().saturating_sub(Duration::from_nanos(self.now_ns()))
     }
 }
 
 /// The wall clock, as the time since 1970 in UTC; a clock that is set before then shows 1970.
-#[must_use]
 pub(crate) fn unix_time() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

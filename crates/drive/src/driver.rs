@@ -43,7 +43,6 @@ impl Driver {
     }
 
     /// A waker that other threads use to wake this driver.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         match &self.kind {
             Kind::Epoll(epoll) => epoll.waker(),
@@ -63,7 +62,6 @@ impl Driver {
     }
 
     /// Its name in records.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match &self.kind {
             Kind::Epoll(_) => "epoll",
@@ -72,7 +70,6 @@ impl Driver {
     }
 
     /// Why it is not the requested driver.
-    #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }

@@ -161,7 +161,6 @@ impl<K: Calls> Epoll<K> {
     }
 
     /// A waker that other threads use to wake this driver.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         Waker(Arc::clone(&self.wake_fd))
     }

@@ -98,7 +98,6 @@ fn parse_open_files(limits: &str) -> Option<(u64, u64)> {
 }
 
 /// Descriptors that this process has open.
-#[must_use]
 pub fn open_files() -> u64 {
     // The descriptor that lists them is listed, too.
     fs::read_dir("/proc/self/fd").map_or(0, |files| files.count().saturating_sub(1) as u64)
@@ -106,7 +105,6 @@ pub fn open_files() -> u64 {
 
 /// The number of local ports for connections from one address to one peer; none if the kernel does
 /// not say.
-#[must_use]
 pub fn local_ports() -> Option<u32> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
     let range = read("ip_local_port_range").ok()?;
@@ -130,7 +128,6 @@ fn ports_left(range: &str, reserved: &str) -> Option<u32> {
 
 /// Resident memory of this process now, in bytes, without pages mapped from files (mostly its own
 /// program).
-#[must_use]
 pub fn own_rss_bytes() -> u64 {
     status_bytes("RssAnon:")
 }
@@ -217,7 +214,6 @@ pub fn map_large_allocations() {
 
 /// Peak resident memory of this process, in bytes. It is `VmHWM`, because `ru_maxrss` inherits the
 /// launcher's peak.
-#[must_use]
 pub fn peak_rss_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
@@ -242,7 +238,6 @@ pub struct ThreadUse {
 impl ThreadUse {
     /// The use since an earlier reading; 0 where that reading is larger. A reading is too small if
     /// its file could not be opened for lack of descriptors.
-    #[must_use]
     pub fn since(self, before: ThreadUse) -> ThreadUse {
         ThreadUse {
             cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
@@ -252,7 +247,6 @@ impl ThreadUse {
 }
 
 /// Reads the use of the calling thread.
-#[must_use]
 pub fn thread_use() -> ThreadUse {
     let cpu_ns = thread_cpu_ns();
     let wanted_ns = wanted_ns("/proc/thread-self/schedstat").unwrap_or(cpu_ns);
@@ -260,7 +254,6 @@ pub fn thread_use() -> ThreadUse {
 }
 
 /// The kernel's id of the calling thread.
-#[must_use]
 pub fn thread_id() -> u32 {
     // The kernel's ids are never negative.
     rustix::thread::gettid().as_raw_nonzero().get() as u32
@@ -268,7 +261,6 @@ pub fn thread_id() -> u32 {
 
 /// The time in ns for which a thread of this process was on a CPU or waited for one since it began.
 /// None if the kernel does not tell, or the thread has ended.
-#[must_use]
 pub fn thread_wanted_ns(id: u32) -> Option<u64> {
     wanted_ns(&format!("/proc/self/task/{id}/schedstat"))
 }
@@ -281,7 +273,6 @@ fn wanted_ns(schedstat: &str) -> Option<u64> {
 }
 
 /// CPU time of the calling thread, in ns.
-#[must_use]
 pub fn thread_cpu_ns() -> u64 {
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
     cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64

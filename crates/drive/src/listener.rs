@@ -76,7 +76,6 @@ impl Listener {
     }
 
     /// The address that it listens on, with the real port if 0 was requested.
-    #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }

@@ -42,13 +42,11 @@ impl Segment {
 
 impl Outbox {
     /// Bytes still to send.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether nothing is left to send.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -84,7 +82,6 @@ impl Outbox {
     }
 
     /// The bytes to send next.
-    #[must_use]
     pub fn front(&self) -> Option<&[u8]> {
         self.segments.front().map(Segment::bytes)
     }

@@ -67,7 +67,6 @@ pub struct SpeedWatch {
 impl SpeedWatch {
     /// Starts the watch. A CPU that this process may not use has no looks; a CPU whose thread
     /// cannot be started is left out.
-    #[must_use]
     pub fn begin(cpus: &[u32]) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let began = Instant::now();
@@ -83,7 +82,6 @@ impl SpeedWatch {
     }
 
     /// Ends the watch, and returns the looks at each CPU.
-    #[must_use]
     pub fn end(self) -> Vec<(u32, Looks)> {
         self.over.store(true, Ordering::Release);
         self.threads.iter().for_each(|(_, thread)| thread.thread().unpark());

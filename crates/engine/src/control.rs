@@ -43,7 +43,6 @@ impl Why {
 }
 
 /// Runs the engine over stdin and stdout.
-#[must_use]
 pub fn run() -> ExitCode {
     let clock = Clock::start();
     trueload_drive::map_large_allocations();

@@ -52,7 +52,6 @@ pub enum Load {
 
 impl Load {
     /// Whether requests are sent at scheduled times: an open loop.
-    #[must_use]
     pub fn is_scheduled(&self) -> bool {
         matches!(self, Load::Open { .. } | Load::Recorded { .. })
     }
@@ -68,7 +67,6 @@ pub enum Stop {
 }
 
 /// The part of `total` that share `index` of `parts` receives; the first shares take the remainder.
-#[must_use]
 pub fn share(total: u64, parts: u64, index: u64) -> u64 {
     if parts == 0 {
         return 0;
@@ -78,21 +76,18 @@ pub fn share(total: u64, parts: u64, index: u64) -> u64 {
 
 /// The number of slots that thread `index` of `threads` gets when slots 0 to `total` - 1 are dealt
 /// out round-robin.
-#[must_use]
 pub fn dealt(total: u32, threads: u32, index: u32) -> u32 {
     share(u64::from(total), u64::from(threads), u64::from(index)) as u32
 }
 
 /// The slot that was dealt to thread `index` of `threads` as its `key`-th, counted from 0.
 #[inline]
-#[must_use]
 pub fn dealt_slot(key: u32, threads: u32, index: u32) -> u32 {
     key * threads + index
 }
 
 /// The number of slots that must be free before a connection is filled again: half the depth. With
 /// less, a server that answers one by one would cost one small write per answer.
-#[must_use]
 pub fn refill(depth: usize) -> usize {
     depth.div_ceil(2)
 }

@@ -18,7 +18,6 @@ impl Mix {
 
     /// The order for these weights. None if there are no weights, if one is 0, or if the cycle
     /// would be longer than [`Mix::CYCLE_MOST`].
-    #[must_use]
     pub fn new(weights: &[u32]) -> Option<Self> {
         let common = weights.iter().copied().reduce(common_divisor)?;
         let turns: u64 = weights.iter().map(|weight| u64::from(weight / common.max(1))).sum();
@@ -41,14 +40,12 @@ impl Mix {
     }
 
     /// The number of turns in a cycle.
-    #[must_use]
     pub fn turns(&self) -> u64 {
         self.cycle.len() as u64
     }
 
     /// The index of the weight that request `number` belongs to.
     #[inline]
-    #[must_use]
     pub fn pick(&self, number: u64) -> usize {
         self.cycle[(number % self.cycle.len() as u64) as usize] as usize
     }
@@ -62,7 +59,6 @@ pub(crate) fn common_divisor(one: u32, two: u32) -> u32 {
 pub const RANDOM_MOST: u64 = (1 << 53) - 1;
 
 /// The `nth` random number of request `number`, from 0 to [`RANDOM_MOST`].
-#[must_use]
 pub fn random(seed: u64, number: u64, nth: u32) -> u64 {
     let stirred = mix64(mix64(mix64(seed) ^ number) ^ u64::from(nth));
     stirred >> (64 - RANDOM_MOST.count_ones())

@@ -27,7 +27,6 @@ impl From<(u64, u64)> for Places {
 impl Places {
     /// The turns at these places of each cycle. None if they are not in rising order within it, or
     /// if there are none.
-    #[must_use]
     pub fn new(first: &[u32], cycle: u64) -> Option<Self> {
         let rising = first.is_sorted_by(|one, next| one < next);
         let within = first.last().is_some_and(|last| u64::from(*last) < cycle);
@@ -35,7 +34,6 @@ impl Places {
     }
 
     /// The places of one thread, if several threads take these places in turn.
-    #[must_use]
     pub fn of_thread(&self, thread: u32, threads: u32) -> Self {
         let turns = (0..self.in_a_cycle()).map(|nth| u64::from(thread + nth * threads));
         let first = turns.map(|turn| self.place(turn) as u32).collect();
@@ -43,14 +41,12 @@ impl Places {
     }
 
     /// The same in a cycle that ends sooner; none if it ends before the first of these turns.
-    #[must_use]
     pub fn within(&self, cycle: u32) -> Option<Self> {
         let those = self.first.partition_point(|place| *place < cycle);
         Places::new(&self.first[..those], u64::from(cycle))
     }
 
     /// The number of these turns in a cycle.
-    #[must_use]
     pub fn in_a_cycle(&self) -> u32 {
         self.first.len() as u32
     }
@@ -65,7 +61,6 @@ impl Places {
 
     /// The place of the origin's `turn`-th turn (from 0) among the turns of all origins.
     #[inline]
-    #[must_use]
     pub fn place(&self, turn: u64) -> u64 {
         if let [only] = *self.first {
             return turn * self.cycle + u64::from(only);
@@ -75,7 +70,6 @@ impl Places {
     }
 
     /// The number of the first `total` turns that belong to this origin.
-    #[must_use]
     pub fn among(&self, total: u64) -> u64 {
         let rest = total % self.cycle;
         let begun = self.first.partition_point(|place| u64::from(*place) < rest);
@@ -97,7 +91,6 @@ pub struct Origins {
 impl Origins {
     /// Builds the order for targets, each given as the number of its origin and its weight. None if
     /// there is no such order (see [`Mix::new`]) or if an origin has no target.
-    #[must_use]
     pub fn new(targets: &[(usize, u32)]) -> Option<Self> {
         let common = targets.iter().map(|(_, weight)| *weight).reduce(common_divisor)?.max(1);
         let mut weights = vec![0u64; targets.iter().map(|(origin, _)| origin + 1).max()?];
@@ -131,19 +124,16 @@ impl Origins {
     }
 
     /// The number of origins.
-    #[must_use]
     pub fn count(&self) -> u32 {
         self.places.len() as u32
     }
 
     /// The turns of an origin.
-    #[must_use]
     pub fn places(&self, origin: u32) -> &Places {
         &self.places[origin as usize]
     }
 
     /// The fraction of a quantity that belongs to an origin, 0 to 1.
-    #[must_use]
     pub fn part(&self, origin: u32) -> f64 {
         let places = self.places(origin);
         places.first.len() as f64 / places.cycle as f64
@@ -151,7 +141,6 @@ impl Origins {
 
     /// The number of `total` connections that belong to an origin. At least one, if `total` is at
     /// least the number of origins.
-    #[must_use]
     pub fn connections(&self, total: u32, origin: u32) -> u32 {
         let (index, places) = (origin as usize, self.places(origin));
         if u64::from(total) >= places.cycle {
@@ -163,7 +152,6 @@ impl Origins {
     }
 
     /// The number of `total` connections that belong to the origins before this one.
-    #[must_use]
     pub fn connections_before(&self, total: u32, origin: u32) -> u32 {
         (0..origin).map(|before| self.connections(total, before)).sum()
     }

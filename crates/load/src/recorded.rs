@@ -21,7 +21,6 @@ impl Recording {
 
     /// Takes the time of each entry, and the index of its request. None if there are no entries, or
     /// too many, if one has no request, or if times go back.
-    #[must_use]
     pub fn new(at_ns: Vec<u64>, requests: Vec<u32>) -> Option<Self> {
         let fits = (1..=Self::ENTRIES_MOST).contains(&at_ns.len());
         let good = fits && at_ns.len() == requests.len() && at_ns.is_sorted();
@@ -29,32 +28,27 @@ impl Recording {
     }
 
     /// The number of entries.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.at_ns.len() as u64
     }
 
     /// The number of entries before this time.
-    #[must_use]
     pub fn before(&self, at_ns: u64) -> u64 {
         self.at_ns.partition_point(|entry_ns| *entry_ns < at_ns) as u64
     }
 
     /// The time of the last entry, in ns.
-    #[must_use]
     pub fn last_ns(&self) -> u64 {
         self.at_ns.last().copied().unwrap_or(0)
     }
 
     /// The index of the request that an entry sends; the first one if there is no such entry.
     #[inline]
-    #[must_use]
     pub fn request(&self, number: u64) -> u32 {
         usize::try_from(number).ok().and_then(|at| self.requests.get(at)).copied().unwrap_or(0)
     }
 
     /// The largest index of a request.
-    #[must_use]
     pub fn last_request(&self) -> u32 {
         self.requests.iter().copied().max().unwrap_or(0)
     }
@@ -73,7 +67,6 @@ pub struct RecordedTimes {
 impl RecordedTimes {
     /// The entries of thread `thread` of `threads` that are at `from_ns` or later; their times count
     /// from then. A thread beyond these has none.
-    #[must_use]
     pub fn new(recording: Arc<Recording>, from_ns: u64, thread: u32, threads: u32) -> Self {
         let first = recording.before(from_ns) + u64::from(thread);
         let next = if thread < threads { first } else { recording.count() };
@@ -105,7 +98,6 @@ pub enum SendTimes {
 impl SendTimes {
     /// The time of the next arrival, in ns since the start; none when there are no more.
     #[inline]
-    #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         match self {
             SendTimes::Drawn(schedule) => schedule.next_ns(),
@@ -115,7 +107,6 @@ impl SendTimes {
 
     /// The number of the next arrival in the recording; 0 if there is no recording.
     #[inline]
-    #[must_use]
     pub fn number(&self) -> u64 {
         match self {
             SendTimes::Drawn(_) => 0,

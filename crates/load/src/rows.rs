@@ -24,7 +24,6 @@ pub enum RowOrder {
 impl RowOrder {
     /// The row, of `rows`, that the `turn`-th request takes.
     #[inline]
-    #[must_use]
     pub fn row(self, turn: u64, rows: u64) -> u64 {
         let rows = rows.max(1);
         match self {
@@ -82,7 +81,6 @@ pub struct Takers {
 impl Takers {
     /// The requests of a mix that take rows, at an engine that has the turns `part` of all engines.
     /// None if there are none. With several origins every request must take one.
-    #[must_use]
     pub fn of(
         mix: &Mix,
         takes: impl Fn(usize) -> bool,
@@ -96,7 +94,6 @@ impl Takers {
 
     /// The turn, among those of all engines, of the request with this number at this engine.
     #[inline]
-    #[must_use]
     pub fn turn(&self, number: u64) -> u64 {
         let own = self.places.as_ref().map_or(number, |places| places.among(number));
         let turn = self.among_origins.as_ref().map_or(own, |places| places.place(own));
@@ -104,7 +101,6 @@ impl Takers {
     }
 
     /// The number of requests that this engine can send with `rows` rows.
-    #[must_use]
     pub fn requests(&self, order: RowOrder, rows: u64) -> u64 {
         let turns = order.turns(rows, &self.part);
         if turns == u64::MAX {
@@ -115,7 +111,6 @@ impl Takers {
     }
 
     /// The number of rows taken by the first `requests` requests of this engine.
-    #[must_use]
     pub fn taken(&self, requests: u64) -> u64 {
         self.places.as_ref().map_or(requests, |places| places.among(requests))
     }

@@ -55,7 +55,6 @@ const NS_PER_S: f64 = 1e9;
 const DRAWN_MOST: u64 = 1 << 19;
 
 /// The value of a staged quantity at `elapsed_ns`. After the last stage its end value holds.
-#[must_use]
 pub fn value_at(stages: &[Stage], elapsed_ns: u64) -> f64 {
     let mut before_ns = 0u64;
     for stage in stages {
@@ -121,13 +120,11 @@ pub struct Schedule {
 impl Schedule {
     /// The arrivals of thread `thread` of `threads`: every `threads`-th arrival of the schedule
     /// that a single thread would have. All threads together send exactly what the seed decides.
-    #[must_use]
     pub fn new(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Self {
         Schedule::of_origin(stages, arrivals, thread, threads, None)
     }
 
     /// The same for one of several origins: only the arrivals at its places.
-    #[must_use]
     pub fn of_origin(
         stages: &[Stage],
         arrivals: Arrivals,
@@ -145,7 +142,6 @@ impl Schedule {
     /// The arrivals from `from_ns` on, for threads that divide a schedule anew then. Even arrivals
     /// go on as before. Random ones are drawn anew: they have no memory, and nobody has to draw
     /// those before.
-    #[must_use]
     pub fn from(
         stages: &[Stage],
         arrivals: Arrivals,
@@ -202,7 +198,6 @@ impl Schedule {
 
     /// The time of the next arrival, in ns since the start; none when the stages are over.
     #[inline]
-    #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.next_ns
     }

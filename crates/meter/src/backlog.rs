@@ -37,7 +37,6 @@ impl Default for Backlog {
 
 impl Backlog {
     /// A backlog for a schedule of `span_ns`, with `at_start` requests open at its beginning.
-    #[must_use]
     pub fn of(span_ns: u64, at_start: u64) -> Self {
         let quarter_ns = span_ns.div_ceil(QUARTERS as u64).max(1);
         let (answered, latency_sum_ns) = (vec![0; QUARTERS], vec![0; QUARTERS]);

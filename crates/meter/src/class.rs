@@ -22,7 +22,6 @@ macro_rules! classes {
             pub const ALL: &'static [Class] = &[$(Class::$variant,)*];
 
             /// The fixed name, as in `counts.failed`.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Class::$variant => $name,)* }
             }

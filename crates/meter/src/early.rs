@@ -18,7 +18,6 @@ pub struct Early {
 
 impl Early {
     /// Whether no answer was checked.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.asked == 0
     }

@@ -104,26 +104,22 @@ impl Flow {
     }
 
     /// The length of each part, in ns.
-    #[must_use]
     pub fn part_ns(&self) -> u64 {
         1 << self.parts.shift
     }
 
     /// The number of answers by part, up to the last part with any.
-    #[must_use]
     pub fn answered(&self) -> &[u64] {
         &self.parts.values
     }
 
     /// The length of the part of a window in which there was enough to send for all slots, in ns.
-    #[must_use]
     pub fn whole_ns(&self, window_ns: u64) -> u64 {
         self.ended_ns.map_or(window_ns, |ended_ns| ended_ns.min(window_ns))
     }
 
     /// The stretches without an answer in the first `until_ns` of the window, by [`index`] of their
     /// length.
-    #[must_use]
     pub fn gaps(&self, until_ns: u64) -> Sparse {
         let (until, mut since) = ((until_ns >> self.moments.shift) as usize, 0);
         let mut gaps = Sparse::new();
@@ -142,7 +138,6 @@ impl Flow {
     }
 
     /// The report about a window of this length.
-    #[must_use]
     pub fn report(self, window_ns: u64, backlog: Option<Backlog>) -> FlowReport {
         let whole_ns = self.whole_ns(window_ns);
         FlowReport {

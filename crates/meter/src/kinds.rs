@@ -125,13 +125,11 @@ impl Kinds {
     }
 
     /// Whether no body was looked at.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
     /// The kinds that are counted individually.
-    #[must_use]
     pub fn known(&self) -> &[Kind] {
         &self.known
     }

@@ -61,7 +61,6 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
     }
 
     /// Encodes the histogram as HdrHistogram V2 compressed, base64; none when empty.
-    #[must_use]
     pub fn encoded(&self) -> Option<String> {
         let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;
         let mut bytes = Vec::new();
@@ -70,7 +69,6 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
     }
 
     /// Whether it has no values.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -138,7 +138,6 @@ impl Default for Meter {
 
 impl Meter {
     /// A meter of an open loop, which also reports the service times since the last tick.
-    #[must_use]
     pub fn of_open_loop() -> Self {
         Meter { recent_service: Some(Recent::default()), ..Meter::default() }
     }
@@ -200,7 +199,6 @@ impl Meter {
     }
 
     /// The number of failures of all classes.
-    #[must_use]
     pub fn failed_sum(&self) -> u64 {
         self.failed.iter().sum()
     }
@@ -218,13 +216,11 @@ impl Meter {
     }
 
     /// The number of requests that were scheduled and never sent.
-    #[must_use]
     pub fn unsent(&self) -> u64 {
         self.scheduled.saturating_sub(self.issued)
     }
 
     /// The counts of requests up to now.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {
             scheduled: self.scheduled,

@@ -20,7 +20,6 @@ pub struct Packed(Box<[u8]>);
 
 impl Packed {
     /// Packs the counts; zero counts are left out.
-    #[must_use]
     pub fn of(sparse: &Sparse) -> Self {
         let mut bytes = Vec::new();
         let mut end = 0;
@@ -51,19 +50,16 @@ impl Packed {
     }
 
     /// Unpacks into a map.
-    #[must_use]
     pub fn sparse(&self) -> Sparse {
         self.iter().collect()
     }
 
     /// The packed bytes, as described in the module documentation.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// Restores what [`Packed::as_bytes`] returned; None for bytes that it cannot have returned.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let packed = Packed(bytes.into());
         (Packed::of(&packed.sparse()).0 == packed.0).then_some(packed)

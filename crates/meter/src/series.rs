@@ -74,7 +74,6 @@ impl Default for Series {
 
 impl Series {
     /// The width of each bin, in seconds.
-    #[must_use]
     pub fn width_s(&self) -> u32 {
         self.width_s
     }
@@ -101,14 +100,12 @@ impl Series {
     }
 
     /// The bins in order of time.
-    #[must_use]
     pub fn into_bins(mut self) -> Vec<Bin> {
         self.close();
         self.bins
     }
 
     /// The size of all packed latencies, in bytes.
-    #[must_use]
     pub fn packed_bytes(&self) -> usize {
         self.bins.iter().map(|bin| bin.latency.as_bytes().len()).sum()
     }

@@ -13,7 +13,6 @@ const STEPS_LOG2: u32 = 6;
 const SIZE: usize = ((64 - STEPS_LOG2 as usize) << STEPS_LOG2) + (1 << STEPS_LOG2);
 
 /// The index of `value_ns`: the value itself below 128, logarithmic above.
-#[must_use]
 pub fn index(value_ns: u64) -> u32 {
     let bits = 63 - (value_ns | 1).leading_zeros();
     let shift = bits.saturating_sub(STEPS_LOG2);
@@ -36,7 +35,6 @@ impl Counted {
     }
 
     /// Converts to a map.
-    #[must_use]
     pub fn sparse(&self) -> Sparse {
         self.iter().collect()
     }

@@ -63,7 +63,6 @@ impl Spread {
     }
 
     /// The figures; none if there are no values.
-    #[must_use]
     pub fn figures(&self) -> Option<Figures> {
         let count = self.values.len();
         let at = |share: f64| self.values.quantile(share).clamp(self.least, self.most);

@@ -139,14 +139,12 @@ impl Times {
     }
 
     /// The number of full handshakes and of resumed ones.
-    #[must_use]
     pub fn handshakes(&self) -> (u64, u64) {
         let all = self.handshake.len();
         (all - self.resumed, self.resumed)
     }
 
     /// Encodes all histograms; each is freed before the next is combined.
-    #[must_use]
     pub fn encoded(self) -> EncodedTimes {
         let others = [self.latency, self.total, self.connect, self.handshake, self.round_trip];
         let [latency, total, connect, handshake, round_trip] = others.map(|times| times.encoded());

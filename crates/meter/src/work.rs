@@ -132,13 +132,11 @@ impl Work {
     }
 
     /// The length of each part, in ns.
-    #[must_use]
     pub fn part_ns(&self) -> u64 {
         1 << self.parts.shift
     }
 
     /// The number of answers by part, up to the last part with any.
-    #[must_use]
     pub fn answers(&self) -> &[f64] {
         &self.parts.values
     }

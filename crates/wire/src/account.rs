@@ -173,7 +173,6 @@ impl Account {
 
     /// The statistics after a window that already reported these connections and times: only later
     /// events are new.
-    #[must_use]
     pub fn behind_window(self) -> Self {
         let (open_ns, waits_ns) = Default::default();
         Account { connections: 0, chose_http1: 0, open_ns, waits_ns, ..self }

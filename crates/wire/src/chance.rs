@@ -7,7 +7,6 @@ pub struct Chance(u64);
 
 impl Chance {
     /// The stream for this seed.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Chance(seed)
     }

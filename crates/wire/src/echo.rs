@@ -21,7 +21,6 @@ pub struct Messages {
 impl Messages {
     /// Cuts a payload into messages of `size` bytes. None if `size` does not divide the payload's
     /// length, or if the payload is empty.
-    #[must_use]
     pub fn new(bytes: Arc<[u8]>, size: usize) -> Option<Self> {
         let even = size > 0 && !bytes.is_empty() && bytes.len().is_multiple_of(size);
         even.then_some(Messages { bytes, size })
@@ -29,33 +28,28 @@ impl Messages {
 
     /// The size of one message in bytes.
     #[inline]
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// The payload that the ranges refer to.
-    #[must_use]
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
 
     /// The number of messages before the first one is sent again.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.bytes.len() / self.size
     }
 
     /// The message at this offset.
     #[inline]
-    #[must_use]
     pub fn at(&self, offset: usize) -> &[u8] {
         &self.bytes[offset..offset + self.size]
     }
 
     /// The offset of the message that follows the one at `offset`.
     #[inline]
-    #[must_use]
     pub fn after(&self, offset: usize) -> usize {
         let next = offset + self.size;
         if next == self.bytes.len() { 0 } else { next }

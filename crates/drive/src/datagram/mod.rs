@@ -44,7 +44,6 @@ pub struct Datagrams<'a> {
 
 impl<'a> Datagrams<'a> {
     /// One datagram over a connected socket.
-    #[must_use]
     pub fn one(bytes: &'a [u8]) -> Self {
         Datagrams { bytes, segment_bytes: bytes.len(), ecn: 0, path: None }
     }
@@ -55,7 +54,6 @@ impl<'a> Datagrams<'a> {
     }
 
     /// The number of datagrams.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.bytes.len().div_ceil(self.segment_bytes.max(1)).max(1)
     }

@@ -28,7 +28,6 @@ pub struct Rng(u64);
 
 impl Rng {
     /// Creates a generator; the same seed gives the same numbers.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Rng(seed)
     }

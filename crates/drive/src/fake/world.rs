@@ -47,7 +47,6 @@ pub struct Peer {
 }
 
 /// The byte at this position of what either side sends.
-#[must_use]
 pub fn pattern(place: usize) -> u8 {
     (place % 251) as u8
 }

@@ -165,7 +165,6 @@ impl<K: Kernel> Uring<K> {
     }
 
     /// A waker that other threads use to wake this driver.
-    #[must_use]
     pub fn waker(&self) -> Waker {
         Waker(Arc::clone(&self.wake_fd))
     }

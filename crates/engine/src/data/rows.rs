@@ -19,7 +19,6 @@ pub struct Rows {
 
 impl Rows {
     /// No rows yet, of so many columns.
-    #[must_use]
     pub fn of_columns(columns: usize) -> Self {
         Rows { columns, ..Rows::default() }
     }
@@ -43,7 +42,6 @@ impl Rows {
     }
 
     /// Gives back the memory that further rows would have taken.
-    #[must_use]
     pub fn complete(mut self) -> Self {
         self.packed.shrink_to_fit();
         self.starts.shrink_to_fit();
@@ -51,20 +49,17 @@ impl Rows {
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The length of the longest value.
-    #[must_use]
     pub fn longest(&self) -> usize {
         self.longest
     }
 
     /// The row with this number, from 0; an empty one if there is none.
     #[inline]
-    #[must_use]
     pub fn row(&self, number: u64) -> Row<'_> {
         let start = self.starts.get((number / STRIDE) as usize).filter(|_| number < self.count);
         let mut rest = start.map_or(&[][..], |start| &self.packed[*start..]);
@@ -82,7 +77,6 @@ pub struct Row<'a>(&'a [u8]);
 impl<'a> Row<'a> {
     /// The value of a column.
     #[inline]
-    #[must_use]
     pub fn value(self, column: usize) -> &'a [u8] {
         let rest = (0..column).fold(self.0, |rest, _| split_value(rest).1);
         split_value(rest).0

@@ -115,7 +115,6 @@ pub struct Generator<P: Protocol> {
 
 impl<P: Protocol> Generator<P> {
     /// Creates a generator without connections; `served_all` is shared by all threads.
-    #[must_use]
     pub fn new(
         config: Arc<Config>,
         protocol: P,

@@ -52,7 +52,6 @@ impl Wishes {
 impl<P: Protocol> PerOrigin<P> {
     /// Takes generators in the order of the origins, each with the channel that carries its
     /// commands.
-    #[must_use]
     pub fn new(
         parts: Vec<(Sender<Command>, Generator<P>)>,
         origins: Arc<Origins>,

@@ -98,7 +98,6 @@ pub struct Requests {
 impl Requests {
     /// Takes targets in the order of their turns; with `apart` each is counted separately. `part`
     /// has the turns of this engine: those at an index, of a number of engines.
-    #[must_use]
     pub fn new(
         targets: Vec<Target>,
         order: Mix,
@@ -123,7 +122,6 @@ impl Requests {
 
     /// The requests of a recording, which are not counted separately: an entry's number decides
     /// which it sends. None if an entry names a request that there is not.
-    #[must_use]
     pub fn of_recording(targets: Arc<[Target]>, recording: Arc<Recording>) -> Option<Self> {
         let known = (recording.last_request() as usize) < targets.len();
         let requests = Requests::new(Vec::new(), Mix::new(&[1])?, 0, false, (0, 1));
@@ -132,14 +130,12 @@ impl Requests {
 
     /// Makes these the requests of one of several origins: each is numbered by its turn among those
     /// of all.
-    #[must_use]
     pub fn at(self, places: Option<Places>) -> Self {
         Requests { places, ..self }
     }
 
     /// Fills the placeholders of columns from these rows, taken in this order. None if no request
     /// has such a placeholder, or, with several origins, not every one.
-    #[must_use]
     pub fn taking(self, rows: Arc<Rows>, order: RowOrder) -> Option<Self> {
         let takes: Box<[bool]> = self.targets.iter().map(|each| each.text.has_column()).collect();
         if self.places.is_some() && takes.contains(&false) {
@@ -152,7 +148,6 @@ impl Requests {
 
     /// Makes the targets the steps of sessions, which follow each other like this. Each session takes
     /// one of these rows, if there are any, in this order.
-    #[must_use]
     pub fn in_sessions(
         self,
         paces: impl Into<Arc<[StepPace]>>,

@@ -159,7 +159,6 @@ impl Default for ServicePlan {
 
 impl ServicePlan {
     /// Whether it is the default service, which need not be named.
-    #[must_use]
     pub fn is_plain_http(&self) -> bool {
         *self == ServicePlan::default()
     }

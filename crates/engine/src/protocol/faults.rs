@@ -57,7 +57,6 @@ pub struct FaultsPlan {
 
 impl FaultsPlan {
     /// The shares, by the names of their fields.
-    #[must_use]
     pub fn shares(&self) -> [(&'static str, f64); 6] {
         [
             ("error_share", self.error_share),

@@ -81,7 +81,6 @@ pub struct Stalls {
 
 impl GeneratePlan {
     /// Most requests in flight on a connection, whatever it speaks.
-    #[must_use]
     pub fn depth(&self) -> usize {
         let http1 = self.http2.and_then(|http2| http2.http1_pipeline).unwrap_or(1);
         self.pipeline.max(http1) as usize
@@ -89,7 +88,6 @@ impl GeneratePlan {
 
     /// The number of free places from which on a connection is filled again: the plan's value, or
     /// half the depth. Streams of HTTP/2 end one by one, and each is replaced at once.
-    #[must_use]
     pub fn refill_places(&self) -> usize {
         let half = || if self.http2.is_some() { 1 } else { refill(self.pipeline as usize) };
         self.refill.map_or_else(half, |places| places as usize)

@@ -29,19 +29,16 @@ impl Default for PartPlan {
 
 impl PartPlan {
     /// Whether it is the only one.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         *self == PartPlan::default()
     }
 
     /// The number of one of its threads among those of all engines.
-    #[must_use]
     pub fn thread(&self, thread: u32) -> u32 {
         self.index + self.of * thread
     }
 
     /// The turns of its parts among those of all; none if they are not in rising order.
-    #[must_use]
     pub fn places(&self) -> Option<Places> {
         let parts: Vec<u32> =
             std::iter::once(self.index).chain(self.more.iter().copied()).collect();
@@ -49,7 +46,6 @@ impl PartPlan {
     }
 
     /// The number of slots, out of `total`, that fall to its `threads`.
-    #[must_use]
     pub fn slots(&self, total: u32, threads: u32) -> u32 {
         let Some(places) = self.places() else { return 0 };
         let of_thread = |thread| places.of_thread(thread, threads).among(total.into()) as u32;

@@ -15,7 +15,6 @@ pub struct Echo {
 
 impl Echo {
     /// Creates a server without connections.
-    #[must_use]
     pub fn new(watch: Watch) -> Self {
         Echo { watch }
     }

@@ -37,7 +37,6 @@ pub enum Fault {
 
 impl Fault {
     /// Its name in a record.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Fault::None => "none",
@@ -62,7 +61,6 @@ pub struct Faults {
 
 impl Faults {
     /// Creates the plan's faults for this thread.
-    #[must_use]
     pub fn new(plan: FaultsPlan, thread: usize) -> Self {
         let seed = plan.seed.wrapping_add((thread as u64).wrapping_mul(THREADS_APART));
         Faults { plan, chance: Chance::new(seed) }

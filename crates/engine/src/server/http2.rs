@@ -50,7 +50,6 @@ impl Answer {
 
 impl Server {
     /// Adds HTTP/2 beside HTTP/1, with the faults that concern it.
-    #[must_use]
     pub fn with_http2(self, plan: Http2Plan, faults: Option<FaultsPlan>) -> Self {
         let faults = faults.unwrap_or_default();
         let config = Config {

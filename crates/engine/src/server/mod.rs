@@ -158,7 +158,6 @@ pub struct Server {
 
 impl Server {
     /// Creates a server without connections.
-    #[must_use]
     pub fn new(tls: Option<tls::server::Setup>, watch: Watch) -> Self {
         Server {
             watch,
@@ -180,13 +179,11 @@ impl Server {
     }
 
     /// Adds a record that begins now.
-    #[must_use]
     pub fn with_record(self, now_ns: u64) -> Self {
         Server { record: Some(Box::new(Record::begin(now_ns))), ..self }
     }
 
     /// Adds faults.
-    #[must_use]
     pub fn with_faults(self, faults: Faults) -> Self {
         Server { faults: Some(Box::new(faults)), ..self }
     }

@@ -16,7 +16,6 @@ pub struct UdpEcho {
 
 impl UdpEcho {
     /// Creates a server that has received nothing yet.
-    #[must_use]
     pub fn new(watch: Watch) -> Self {
         UdpEcho { watch, received: 0 }
     }

@@ -19,7 +19,6 @@ pub struct Watch {
 
 impl Watch {
     /// Starts with nothing seen.
-    #[must_use]
     pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
         let seen = Seen::default();
         Watch { seen, thread, next_report_ns: REPORT_NS, inbox, reports, finished: false }

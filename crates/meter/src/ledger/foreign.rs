@@ -271,14 +271,12 @@ impl Ledger {
     }
 
     /// Whether the phase asked for can be settled.
-    #[must_use]
     pub fn can_conclude(&self, now_ns: u64) -> bool {
         let asked = self.foreign.asked.as_ref();
         asked.is_some_and(|asked| asked.missing == 0 || asked.until_ns <= now_ns)
     }
 
     /// The time at which the phase asked for times out.
-    #[must_use]
     pub fn asked_until_ns(&self) -> Option<u64> {
         self.foreign.asked.as_ref().map(|asked| asked.until_ns)
     }

@@ -146,7 +146,6 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledger of engine `index` of `of` engines.
-    #[must_use]
     pub fn of_part(index: u32, of: u32) -> Self {
         Ledger { numbers: Numbers::new(index, of), ..Ledger::default() }
     }
@@ -203,13 +202,11 @@ impl Ledger {
     }
 
     /// The number of receivers, without those that were dropped.
-    #[must_use]
     pub fn listening(&self) -> u32 {
         self.receiver_count - self.gone_count
     }
 
     /// Whether the sender is one of ours.
-    #[must_use]
     pub fn is_own(&self, sender: u32) -> bool {
         self.numbers.own(sender).is_some()
     }
@@ -221,7 +218,6 @@ impl Ledger {
     }
 
     /// The number of the next message of one of our senders; the first is 1.
-    #[must_use]
     pub fn next_sequence(&self, sender: u32) -> u32 {
         self.sent(sender).wrapping_add(1)
     }
@@ -321,7 +317,6 @@ impl Ledger {
     }
 
     /// Finds the open message of this sender and number.
-    #[must_use]
     pub fn find(&self, sender: u32, sequence: u32) -> Option<Handle> {
         let known = |entry: &Entry| entry.sequence == sequence && entry.sender == sender;
         self.open.iter().find_map(|place| {
@@ -411,20 +406,17 @@ impl Ledger {
     }
 
     /// The send time of the open message that has been open longest.
-    #[must_use]
     pub fn oldest_ns(&self) -> Option<u64> {
         let place = self.open.front()?;
         self.entries[*place as usize].as_ref().map(|entry| entry.sent_ns)
     }
 
     /// The number of open messages of our own senders.
-    #[must_use]
     pub fn open(&self) -> usize {
         self.own_open
     }
 
     /// Whether a message of this phase is open.
-    #[must_use]
     pub fn is_open(&self, phase: u16) -> bool {
         self.open.iter().any(|place| {
             let entry = self.entries[*place as usize].as_ref();
@@ -458,7 +450,6 @@ impl Ledger {
 
     /// Whether any message was finished since the last [`Ledger::take_finished`].
     #[inline]
-    #[must_use]
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }

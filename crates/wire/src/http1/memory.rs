@@ -37,7 +37,6 @@ pub struct HeadMemory {
 impl HeadMemory {
     /// The Location of the remembered head, if that is a redirect (RFC 9110 §15.4) and the Location
     /// is visible ASCII.
-    #[must_use]
     pub fn redirect(&self) -> Option<&str> {
         if !matches!(self.line.status, 300..=399) {
             return None;

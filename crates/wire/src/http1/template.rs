@@ -22,7 +22,6 @@ pub struct Template {
 
 impl Template {
     /// Creates a request without placeholders; its headers must state the length of the body.
-    #[must_use]
     pub fn plain(texts: &Texts<'_>) -> Self {
         let mut pieces = Pieces::default();
         head(&mut pieces, texts, None);
@@ -34,13 +33,11 @@ impl Template {
 
     /// Creates a request whose path, header values and body may have numbers filled in. The
     /// Content-Length of a body is added.
-    #[must_use]
     pub fn filled(texts: &Texts<'_>) -> Self {
         Self::with_columns(texts, &[])
     }
 
     /// The same with the columns of data, by name, besides the numbers.
-    #[must_use]
     pub fn with_columns(texts: &Texts<'_>, columns: &[String]) -> Self {
         let places = Places { columns };
         let mut body = Pieces::default();
@@ -69,7 +66,6 @@ impl Template {
     }
 
     /// The whole request, if it is always the same.
-    #[must_use]
     pub fn fixed(&self) -> Option<&Arc<[u8]>> {
         match &*self.pieces {
             [Piece::Fixed(bytes)] => Some(bytes),
@@ -78,7 +74,6 @@ impl Template {
     }
 
     /// Whether it has a placeholder of a column.
-    #[must_use]
     pub fn has_column(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Column(..)))
     }
@@ -100,7 +95,6 @@ impl Template {
 
     /// The length of the longest request that this can become, in bytes, if no value of a column is
     /// longer than `value_most`.
-    #[must_use]
     pub fn len_most(&self, value_most: usize) -> usize {
         let lens = self.pieces.iter().map(|piece| piece.len_most(value_most));
         lens.fold(0, usize::saturating_add)

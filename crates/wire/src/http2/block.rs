@@ -25,7 +25,6 @@ const TOO_LONG: Violation =
 impl Block {
     /// Whether only CONTINUATION may come next.
     #[inline]
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.of.is_some()
     }
@@ -63,7 +62,6 @@ impl Block {
     }
 
     /// The bytes held on the heap.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.bytes.capacity()
     }

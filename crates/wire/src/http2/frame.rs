@@ -57,7 +57,6 @@ pub enum Kind {
 impl Kind {
     /// The type as encoded in the frame.
     #[inline]
-    #[must_use]
     pub fn bits(self) -> u8 {
         match self {
             Kind::Data => 0,
@@ -146,7 +145,6 @@ impl ErrorCode {
 
     /// The error code for these bits; an unknown code is treated as an internal error (RFC 9113
     /// §7).
-    #[must_use]
     pub fn of(bits: u32) -> Self {
         Self::ALL.get(bits as usize).copied().unwrap_or(ErrorCode::InternalError)
     }
@@ -168,7 +166,6 @@ pub struct Header {
 impl Header {
     /// Reads a header.
     #[inline]
-    #[must_use]
     pub fn read(bytes: &[u8; HEADER_BYTES]) -> Self {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = *bytes;
         Header {
@@ -181,7 +178,6 @@ impl Header {
 
     /// The header in its encoded form.
     #[inline]
-    #[must_use]
     pub fn bytes(&self) -> [u8; HEADER_BYTES] {
         let [_, l0, l1, l2] = self.len.to_be_bytes();
         let [s0, s1, s2, s3] = self.stream.to_be_bytes();
@@ -196,7 +192,6 @@ impl Header {
 
     /// Whether a flag is set.
     #[inline]
-    #[must_use]
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }

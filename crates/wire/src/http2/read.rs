@@ -148,13 +148,11 @@ impl Reader {
     }
 
     /// Whether a frame has begun and is not complete.
-    #[must_use]
     pub fn is_within_frame(&self) -> bool {
         self.open.is_some() || !(self.aside.is_empty() || self.handed_out)
     }
 
     /// The bytes held on the heap.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.aside.capacity()
     }

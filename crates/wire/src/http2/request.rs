@@ -40,7 +40,6 @@ enum Part {
 
 impl Request {
     /// It in HTTP/2's form.
-    #[must_use]
     pub fn over_http2(&self, secure: bool) -> Template {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let headers: Vec<_> =
@@ -54,7 +53,6 @@ impl Request {
 
 impl Template {
     /// Creates a request without placeholders; its headers must state the length of the body.
-    #[must_use]
     pub fn plain(scheme: &str, texts: &Texts<'_>) -> Self {
         let fixed = |text: &[u8], _| vec![Piece::Fixed(text.into())];
         let body = texts.body.filter(|body| !body.is_empty());
@@ -64,13 +62,11 @@ impl Template {
 
     /// Creates a request whose path, header values and body may have numbers filled in. The length
     /// of a body is added.
-    #[must_use]
     pub fn filled(scheme: &str, texts: &Texts<'_>) -> Self {
         Self::with_columns(scheme, texts, &[])
     }
 
     /// The same with the columns of data, by name, besides the numbers.
-    #[must_use]
     pub fn with_columns(scheme: &str, texts: &Texts<'_>, columns: &[String]) -> Self {
         let places = Places { columns };
         let body = texts.body.map(|body| places.cut(body, false)).unwrap_or_default();
@@ -164,7 +160,6 @@ impl Template {
     }
 
     /// Whether it has a placeholder of a column.
-    #[must_use]
     pub fn has_column(&self) -> bool {
         let texts = self.block.iter().map(|part| match part {
             Part::Text(text) => &**text,

@@ -25,19 +25,16 @@ pub struct Violation {
 
 impl Violation {
     /// A violation that ends the connection.
-    #[must_use]
     pub const fn of_connection(code: ErrorCode, why: &'static str) -> Self {
         Violation { scope: Scope::Connection, code, why }
     }
 
     /// A violation that ends a stream.
-    #[must_use]
     pub const fn of_stream(stream: u32, code: ErrorCode, why: &'static str) -> Self {
         Violation { scope: Scope::Stream(stream), code, why }
     }
 
     /// A violation that ends the connection with PROTOCOL_ERROR.
-    #[must_use]
     pub const fn protocol(why: &'static str) -> Self {
         Violation::of_connection(ErrorCode::ProtocolError, why)
     }

@@ -22,14 +22,12 @@ impl Overflow {
 
 impl SendWindow {
     /// A window of `bytes`.
-    #[must_use]
     pub fn new(bytes: u32) -> Self {
         SendWindow(i64::from(bytes))
     }
 
     /// The number of bytes that may be sent.
     #[inline]
-    #[must_use]
     pub fn room(self) -> usize {
         usize::try_from(self.0).unwrap_or(0)
     }
@@ -70,7 +68,6 @@ pub struct ReceiveWindow {
 
 impl ReceiveWindow {
     /// A window of a size that the peer knows.
-    #[must_use]
     pub fn new(size: u32) -> Self {
         ReceiveWindow { size, left: size, taken: 0, granted: 0 }
     }
@@ -103,7 +100,6 @@ impl ReceiveWindow {
     /// Whether the peer has used all that it had before our last grant. It may then have waited for
     /// the grant.
     #[inline]
-    #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.left == self.granted
     }

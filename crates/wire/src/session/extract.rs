@@ -81,7 +81,6 @@ impl Extractor {
     }
 
     /// Whether it reads the body.
-    #[must_use]
     pub fn needs_body(&self) -> bool {
         matches!(self, Extractor::Json(_) | Extractor::Regex(_))
     }

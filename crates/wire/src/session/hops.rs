@@ -8,13 +8,11 @@ use super::state::{Hops, Session};
 
 impl Session {
     /// The number of redirects behind the present request.
-    #[must_use]
     pub fn redirects(&self) -> u8 {
         self.hops.count
     }
 
     /// Whether a redirect has made the present request a GET without a body.
-    #[must_use]
     pub fn has_become_get(&self) -> bool {
         self.hops.as_get
     }

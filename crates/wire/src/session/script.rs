@@ -55,26 +55,22 @@ pub struct Script {
 
 impl Script {
     /// A script without steps, for one site.
-    #[must_use]
     pub fn new(site: Site) -> Self {
         Script { site, ..Script::default() }
     }
 
     /// The same script, whose steps may use columns of data by these names. None of them may be the
     /// name of a value.
-    #[must_use]
     pub fn with_columns(self, columns: &[String]) -> Self {
         Script { columns: columns.to_vec(), ..self }
     }
 
     /// The same script, whose requests go over HTTP/2.
-    #[must_use]
     pub fn over_http2(self) -> Self {
         Script { http2: true, ..self }
     }
 
     /// The same script, whose sessions follow redirects.
-    #[must_use]
     pub fn following(self) -> Self {
         Script { follows: true, ..self }
     }
@@ -143,7 +139,6 @@ impl Script {
     }
 
     /// Whether a step has a place of a column.
-    #[must_use]
     pub fn has_column(&self) -> bool {
         self.steps.iter().any(|step| {
             let headers = step.headers.iter().map(|(_, value)| value);
@@ -152,7 +147,6 @@ impl Script {
     }
 
     /// Whether anything is taken from the answers to a step.
-    #[must_use]
     pub fn takes_from(&self, step: usize) -> bool {
         self.steps.get(step).is_some_and(|step| !step.takes.is_empty())
     }

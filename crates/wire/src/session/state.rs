@@ -72,13 +72,11 @@ impl Session {
     }
 
     /// The present request.
-    #[must_use]
     pub fn turn(&self) -> Turn {
         self.turn
     }
 
     /// The length of the last request in bytes.
-    #[must_use]
     pub fn written(&self) -> usize {
         self.written
     }

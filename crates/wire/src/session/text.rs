@@ -77,7 +77,6 @@ pub struct StepTexts<'a> {
 }
 
 /// Whether this can be the name of a value: a letter or `_`, then letters, digits, `_` and `-`.
-#[must_use]
 pub fn is_name(name: &[u8]) -> bool {
     let starts = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     let follows = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);

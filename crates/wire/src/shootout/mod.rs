@@ -142,7 +142,6 @@ impl Dialect {
         [Dialect::Json, Dialect::Binary, Dialect::ActionCable, Dialect::Phoenix];
 
     /// The name of the dialect in plans and on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Json => "json",
@@ -153,26 +152,22 @@ impl Dialect {
     }
 
     /// The value for `Sec-WebSocket-Protocol`, if the dialect has one.
-    #[must_use]
     pub fn subprotocol(self) -> Option<&'static str> {
         (self == Dialect::ActionCable).then_some("actioncable-v1-json")
     }
 
     /// Whether messages are text; otherwise they are binary.
-    #[must_use]
     pub fn is_text(self) -> bool {
         self != Dialect::Binary
     }
 
     /// Whether a client has to join before it is a listener; otherwise it is one from the upgrade
     /// on.
-    #[must_use]
     pub fn is_joined(self) -> bool {
         matches!(self, Dialect::ActionCable | Dialect::Phoenix)
     }
 
     /// The silence after which a client has to send [`Dialect::write_heartbeat`], in ns.
-    #[must_use]
     pub fn heartbeat_ns(self) -> Option<u64> {
         (self == Dialect::Phoenix).then_some(PHOENIX_HEARTBEAT_NS)
     }
@@ -216,13 +211,11 @@ impl Dialect {
 
     /// Parses a server's message, for the client. `padding` is what all our messages are padded
     /// with.
-    #[must_use]
     pub fn parse(self, message: &[u8], padding: &[u8]) -> Parsed {
         self.parse_padded(message, Padding { bytes: padding, stamped: false })
     }
 
     /// Does the same where each broadcast has a [`Stamp`] in front of its padding.
-    #[must_use]
     pub fn parse_stamped(self, message: &[u8], padding: &[u8]) -> Parsed {
         self.parse_padded(message, Padding { bytes: padding, stamped: true })
     }

@@ -26,19 +26,16 @@ pub struct Stamp {
 
 impl Stamp {
     /// Makes the stamp of a message; all engines of a run have the same `seed`.
-    #[must_use]
     pub fn new(seed: u64, key: Key, phase: u16, sent_ns: u64) -> Self {
         Stamp { phase, sent_ns, check: check(seed, key, phase, sent_ns) }
     }
 
     /// Whether it was made for this message.
-    #[must_use]
     pub fn is_of(self, seed: u64, key: Key) -> bool {
         self.check == check(seed, key, self.phase, self.sent_ns)
     }
 
     /// Writes its digits.
-    #[must_use]
     pub fn digits(self) -> [u8; STAMP_BYTES] {
         let mut digits = [0; STAMP_BYTES];
         let text = format!("{:04x}{:016x}{:08x}", self.phase, self.sent_ns, self.check);

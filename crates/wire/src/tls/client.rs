@@ -90,7 +90,6 @@ impl Setup {
     }
 
     /// The request that has a proxy open a tunnel, if there is one.
-    #[must_use]
     pub fn tunnel(&self) -> Option<&Arc<[u8]>> {
         self.tunnel.as_ref()
     }

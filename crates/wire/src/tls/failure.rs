@@ -43,7 +43,6 @@ impl Failure {
     }
 
     /// The peer's side ended before the handshake was done.
-    #[must_use]
     pub fn eof() -> Self {
         Failure::new(Kind::Eof, "the peer closed in the middle of the handshake")
     }

@@ -46,7 +46,6 @@ impl Setup {
     }
 
     /// The same server, but it chooses among `alpn`. Tickets of either are good for both.
-    #[must_use]
     pub fn choosing(&self, alpn: &[&str]) -> Self {
         let mut config = ServerConfig::clone(&self.config);
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();

@@ -141,20 +141,17 @@ impl<E: Endpoint> Session<E> {
 
     /// The state of the session.
     #[inline]
-    #[must_use]
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
     /// Whether part of a record has come that cannot be read yet.
     #[inline]
-    #[must_use]
     pub fn is_in_record(&self) -> bool {
         !self.rest.is_empty()
     }
 
     /// The result of the handshake; none before it is done.
-    #[must_use]
     pub fn secured(&self) -> Option<Secured> {
         let common = self.endpoint.common();
         let suite = common.negotiated_cipher_suite()?.suite();
@@ -172,13 +169,11 @@ impl<E: Endpoint> Session<E> {
     }
 
     /// The application protocol, once the handshake has chosen one.
-    #[must_use]
     pub fn alpn(&self) -> Option<&[u8]> {
         self.endpoint.common().alpn_protocol()
     }
 
     /// Whether an earlier session was resumed.
-    #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.endpoint.common().handshake_kind() == Some(HandshakeKind::Resumed)
     }

@@ -146,7 +146,6 @@ impl Awaited {
     }
 
     /// Whether any byte of the answer has come.
-    #[must_use]
     pub fn started(&self) -> bool {
         self.interim > 0 || self.head.started()
     }

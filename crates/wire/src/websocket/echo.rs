@@ -49,7 +49,6 @@ pub struct Shared {
 
 impl Shared {
     /// The state before anything was sent.
-    #[must_use]
     pub fn new(opening: Opening, outgoing: Outgoing, limits: Limits, chance: Chance) -> Self {
         let (scratch, message) = (Scratch::default(), Vec::new());
         Shared { opening, outgoing, limits, chance, scratch, message, refused: None }
@@ -136,7 +135,6 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
 
     /// Whether a request waits to be written. A request that was given up is not written.
     #[inline]
-    #[must_use]
     pub fn waits_to_write(&self) -> bool {
         self.unwritten > 0 && !self.asked.is_empty()
     }

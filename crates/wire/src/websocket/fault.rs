@@ -27,7 +27,6 @@ pub enum Fault {
 impl Fault {
     /// The fault of a message of this kind in a dialect, if any. Text is accepted in binary frames.
     /// Binary content must not come in text frames, because most of it is not valid text.
-    #[must_use]
     pub fn of_kind(kind: Kind, dialect: Dialect) -> Option<Self> {
         let wrong = kind == Kind::Text && !dialect.is_text();
         wrong.then_some(Fault::Dialect(Wrong::Malformed))
@@ -35,14 +34,12 @@ impl Fault {
 
     /// Whether the peer announced the end of the connection. With nothing outstanding, this is not
     /// counted as a fault.
-    #[must_use]
     pub fn is_close(self) -> bool {
         matches!(self, Fault::Closed | Fault::Dialect(Wrong::Closing))
     }
 
     /// The ending of the request that waits for what came instead; none if what came settles
     /// nothing.
-    #[must_use]
     pub fn ending(self) -> Option<Ending> {
         match self {
             Fault::Frames(Error::Protocol(_)) => Some(Ending::WsProtocol),

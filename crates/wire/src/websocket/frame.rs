@@ -59,7 +59,6 @@ pub enum Error {
 
 impl Error {
     /// The code to close the connection with (RFC 6455 §7.4.1).
-    #[must_use]
     pub fn close_code(&self) -> u16 {
         match self {
             Error::Protocol(_) => 1002,
@@ -69,7 +68,6 @@ impl Error {
     }
 
     /// The mistake, without its category.
-    #[must_use]
     pub fn why(&self) -> &'static str {
         let (Error::Protocol(why) | Error::Payload(why) | Error::Limit(why)) = self;
         why

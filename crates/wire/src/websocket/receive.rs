@@ -42,7 +42,6 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver for the end with this role, to be used after the opening handshake.
-    #[must_use]
     pub fn new(role: Role) -> Self {
         Receiver { role, closed: false, partial: None }
     }
@@ -125,25 +124,21 @@ impl Receiver {
     }
 
     /// Whether a message or a frame has begun and is not complete; also true after a refusal.
-    #[must_use]
     pub fn started(&self) -> bool {
         self.partial.is_some()
     }
 
     /// Whether a message has begun and is not complete. Parts of control frames do not count.
-    #[must_use]
     pub fn in_message(&self) -> bool {
         self.partial.as_ref().is_some_and(|partial| partial.is_of_message())
     }
 
     /// Whether a close frame was received.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// The bytes held on the heap.
-    #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.partial.as_ref().map_or(0, |partial| partial.held_bytes())
     }

@@ -39,7 +39,6 @@ pub enum Rejection {
 impl Rejection {
     /// The end of the status line, and the header lines that belong to it (RFC 9110 §15.5.22, RFC
     /// 6455 §4.4).
-    #[must_use]
     pub fn status(&self) -> (&'static str, &'static str) {
         match self {
             Rejection::Bad(_) => ("400 Bad Request", ""),
@@ -68,19 +67,16 @@ impl Opening {
     }
 
     /// The method of a complete head.
-    #[must_use]
     pub fn method(&self) -> &str {
         self.head.request_line().0
     }
 
     /// The request target of a complete head, as sent.
-    #[must_use]
     pub fn target(&self) -> &str {
         self.head.request_line().1
     }
 
     /// The path of the target, as defined by [`crate::http1::request::Request::path`].
-    #[must_use]
     pub fn path(&self) -> &str {
         path_of(self.target())
     }

@@ -108,7 +108,6 @@ impl Interval {
     }
 
     /// The interval in the protocol's form.
-    #[must_use]
     pub fn report(&self, id: String) -> protocol::Interval {
         let whole = &self.whole;
         let statuses = self.statuses.iter().map(|(status, count)| (status.to_string(), *count));

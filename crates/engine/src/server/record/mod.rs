@@ -47,7 +47,6 @@ pub struct Record {
 
 impl Record {
     /// Starts a record now, without connections.
-    #[must_use]
     pub fn begin(now_ns: u64) -> Self {
         let interval = Interval::begin(now_ns);
         Record { interval, course: Course::from(now_ns), traces: Vec::new() }

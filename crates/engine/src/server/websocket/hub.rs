@@ -36,7 +36,6 @@ struct Mailbox {
 
 impl Hub {
     /// Creates a hub for the threads with these wakers, in their order. A single thread needs none.
-    #[must_use]
     pub fn new(wakers: Vec<Waker>) -> Self {
         let boxes = wakers.into_iter().map(|waker| Mailbox {
             segments: Mutex::default(),

@@ -81,7 +81,6 @@ pub struct Server {
 
 impl Server {
     /// Creates a server without connections; all threads share a hub.
-    #[must_use]
     pub fn new(
         (thread, hub): (usize, Arc<Hub>),
         dialect: Dialect,

@@ -115,13 +115,11 @@ impl<T> Default for Client<T> {
 
 impl<T: Copy> Client<T> {
     /// The number of streams that the peer permits at once, if it has announced it.
-    #[must_use]
     pub fn streams_permitted(&self) -> Option<u32> {
         self.peer.streams
     }
 
     /// The number of open streams.
-    #[must_use]
     pub fn streams_open(&self) -> usize {
         self.streams.open()
     }

@@ -65,7 +65,6 @@ impl Decoder {
     }
 
     /// The size in bytes that the table may reach.
-    #[must_use]
     pub fn table_bytes_most(&self) -> usize {
         self.announced.max(self.table.size_max())
     }
@@ -79,13 +78,11 @@ impl Decoder {
     /// A number that changes whenever the meaning of an index changes. Equal blocks have the same
     /// meaning if the generation is the same and decoding does not change it.
     #[inline]
-    #[must_use]
     pub fn generation(&self) -> u64 {
         self.table.generation()
     }
 
     /// The bytes held on the heap.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.table.heap_bytes() + self.scratch.capacity()
     }

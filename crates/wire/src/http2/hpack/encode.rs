@@ -15,7 +15,6 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder with a table of at most `table_bytes`, which must not exceed what the peer
     /// announced.
-    #[must_use]
     pub fn new(table_bytes: u32) -> Self {
         Encoder { table: Table::new(table_bytes), smallest: None }
     }

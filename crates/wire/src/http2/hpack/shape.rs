@@ -13,7 +13,6 @@ pub struct Shape {
 }
 
 /// The shape of a block; none if it changes the table size or is cut short.
-#[must_use]
 pub fn shape(block: &[u8]) -> Option<Shape> {
     let mut shape = Shape { inserts: 0, refers: false };
     let mut rest = block;

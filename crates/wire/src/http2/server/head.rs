@@ -19,7 +19,6 @@ pub struct RequestHead<'a> {
 
 impl<'a> RequestHead<'a> {
     /// The path of the target, without its query.
-    #[must_use]
     pub fn path(&self) -> &'a str {
         self.target.split_once('?').map_or(self.target, |(path, _)| path)
     }

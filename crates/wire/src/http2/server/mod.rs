@@ -82,7 +82,6 @@ pub struct Server<M> {
 
 impl<M: Copy> Server<M> {
     /// A connection on which nothing has come yet.
-    #[must_use]
     pub fn new(config: Config) -> Self {
         Server { reader: Reader::default(), preface: 0, broken: false, core: Core::new(config) }
     }
@@ -187,19 +186,16 @@ impl<M: Copy> Server<M> {
     }
 
     /// Whether GOAWAY was sent and everything to be answered has been answered.
-    #[must_use]
     pub fn is_drained(&self) -> bool {
         self.core.is_leaving() && self.core.is_empty()
     }
 
     /// The number of requests that were reported and not answered.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.core.waiting()
     }
 
     /// Whether part of a request has come, but not its end.
-    #[must_use]
     pub fn is_within_request(&self) -> bool {
         self.core.is_reading() || self.reader.is_within_frame()
     }
