@@ -17,7 +17,7 @@ use crate::protocol::{
 use crate::role::{self, Event};
 use crate::secrets;
 use crate::server::websocket::{self, Hub};
-use crate::server::{Command, Echo, Faults, Interval, Report, Seen, Server, UdpEcho, Watch};
+use crate::server::{Command, Echo, Faults, Interval, Report, Server, UdpEcho, Watch};
 use crate::threads::{self, Driven, THREADS_MOST, Worker};
 
 /// A reference server.
@@ -28,7 +28,7 @@ pub struct Role {
     sink: Sender<Event>,
     blobs: Blobs,
     workers: Vec<Worker<Command>>,
-    seen: Vec<Seen>,
+    seen: Vec<Served>,
     reported: usize,
     ended: usize,
     marks: VecDeque<Mark>,
@@ -143,7 +143,7 @@ impl Role {
             }
         }
         let at_ns = self.clock.now_ns();
-        self.seen = vec![Seen::default(); self.workers.len()];
+        self.seen = vec![Served::default(); self.workers.len()];
         emit(&FromEngine::Ready(Ready {
             at_ns,
             listen,
@@ -201,23 +201,7 @@ impl Role {
 
     fn served(&self) -> Served {
         let mut sum = Served { at_ns: self.clock.now_ns(), ..Served::default() };
-        for seen in &self.seen {
-            sum.accepted += seen.accepted;
-            sum.open += seen.open;
-            sum.open_peak += seen.open_peak;
-            sum.requests += seen.requests;
-            sum.responses += seen.responses;
-            sum.malformed += seen.malformed;
-            sum.aborted += seen.aborted;
-            sum.waiting += seen.waiting;
-            sum.bytes_in += seen.bytes_in;
-            sum.bytes_out += seen.bytes_out;
-            sum.handshakes_full += seen.handshakes_full;
-            sum.handshakes_resumed += seen.handshakes_resumed;
-            sum.tls_failed += seen.tls_failed;
-            sum.deliveries += seen.deliveries;
-            sum.slow += seen.slow;
-        }
+        self.seen.iter().for_each(|seen| sum.merge(seen));
         sum
     }
 }

@@ -6,8 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use proptest::prelude::*;
 use trueload_drive::{Clock, Epoll, PeerClose, Program, Settings, Token};
 use trueload_engine::outlet::Outlet;
+use trueload_engine::protocol::Served;
 use trueload_engine::server::websocket::{Hub, Server};
-use trueload_engine::server::{Command, Report, Seen, Watch};
+use trueload_engine::server::{Command, Report, Watch};
 use trueload_wire::message;
 use trueload_wire::shootout::{Dialect, Joining, Key, Parsed};
 use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, send};
@@ -213,7 +214,7 @@ impl World {
     }
 
     /// What all threads have seen.
-    fn seen(mut self) -> Vec<Seen> {
+    fn seen(mut self) -> Vec<Served> {
         self.threads.iter().for_each(|thread| {
             thread.commands.send(Command::Stop).expect("the server listens");
         });
@@ -468,7 +469,7 @@ fn what_is_no_handshake_is_answered_in_http() {
 
 /// What a server sends to a client that sends these bytes behind a handshake, in these pieces, and
 /// what it has seen.
-fn sent_to(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<String>, bool, Seen) {
+fn sent_to(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<String>, bool, Served) {
     let mut world = World::one(Dialect::Json);
     let mut client = world.open(0, path);
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();

@@ -50,17 +50,9 @@ impl Backlog {
         self.answered[quarter] += count;
         self.latency_sum_ns[quarter] += SumNs::from(latency_ns) * SumNs::from(count);
     }
-
-    /// Adds the backlog of another thread.
-    pub fn merge(&mut self, other: &Backlog) {
-        self.at_start += other.at_start;
-        self.at_end += other.at_end;
-        let answered = self.answered.iter_mut().zip(&other.answered);
-        answered.for_each(|(mine, theirs)| *mine += theirs);
-        let sums_ns = self.latency_sum_ns.iter_mut().zip(&other.latency_sum_ns);
-        sums_ns.for_each(|(mine, theirs)| *mine += theirs);
-    }
 }
+
+crate::merged! { Backlog: at_start, at_end, answered, latency_sum_ns; keeps: quarter_ns }
 
 #[cfg(test)]
 mod tests {

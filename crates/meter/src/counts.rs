@@ -36,27 +36,8 @@ pub struct Counts {
     pub statuses: BTreeMap<u16, u64>,
 }
 
-impl Counts {
-    /// Adds the counts of another thread.
-    pub fn merge(&mut self, other: &Counts) {
-        self.scheduled += other.scheduled;
-        self.unsent += other.unsent;
-        self.issued += other.issued;
-        self.ok += other.ok;
-        self.stale += other.stale;
-        self.stale_resets += other.stale_resets;
-        self.cancelled += other.cancelled;
-        self.skipped += other.skipped;
-        add(&mut self.failed, &other.failed);
-        add(&mut self.statuses, &other.statuses);
-    }
-}
-
-/// Adds counts by key.
-pub(crate) fn add<K: Ord + Copy>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
-    for (key, count) in from {
-        *into.entry(*key).or_default() += count;
-    }
+crate::merged! {
+    Counts: scheduled, unsent, issued, ok, stale, stale_resets, cancelled, skipped, failed, statuses
 }
 
 /// Whether a count is zero, so that JSON leaves it out.

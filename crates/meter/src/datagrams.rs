@@ -24,17 +24,7 @@ pub struct Datagrams {
     pub overflowed: u64,
 }
 
-impl Datagrams {
-    /// Adds the counts of another thread or another batch.
-    pub fn merge(&mut self, other: &Datagrams) {
-        self.late += other.late;
-        self.duplicated += other.duplicated;
-        self.reordered += other.reordered;
-        self.unsolicited += other.unsolicited;
-        self.dropped += other.dropped;
-        self.overflowed += other.overflowed;
-    }
-}
+crate::merged! { Datagrams: late, duplicated, reordered, unsolicited, dropped, overflowed }
 
 #[cfg(test)]
 mod tests {

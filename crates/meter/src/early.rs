@@ -21,14 +21,9 @@ impl Early {
     pub fn is_none(&self) -> bool {
         self.asked == 0
     }
-
-    /// Adds the counts of another thread.
-    pub fn merge(&mut self, other: &Early) {
-        self.asked += other.asked;
-        self.unacknowledged += other.unacknowledged;
-        self.too_soon += other.too_soon;
-    }
 }
+
+crate::merged! { Early: asked, unacknowledged, too_soon }
 
 #[cfg(test)]
 mod tests {

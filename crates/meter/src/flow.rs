@@ -152,6 +152,8 @@ impl Flow {
     }
 }
 
+crate::merge::own!(Flow);
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

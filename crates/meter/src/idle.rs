@@ -17,16 +17,18 @@ pub struct IdleClosed {
 impl IdleClosed {
     /// Counts one connection that had been idle for `quiet_ns`.
     pub fn note(&mut self, quiet_ns: u64) {
-        self.merge(IdleClosed { count: 1, after_ns: quiet_ns });
+        self.merge(&IdleClosed { count: 1, after_ns: quiet_ns });
     }
 
     /// Adds the counts of another thread or host.
-    pub fn merge(&mut self, other: IdleClosed) {
-        let all = [*self, other].into_iter().filter(|each| each.count > 0);
+    pub fn merge(&mut self, other: &IdleClosed) {
+        let all = [*self, *other].into_iter().filter(|each| each.count > 0);
         let after_ns = all.map(|each| each.after_ns).min().unwrap_or(0);
         *self = IdleClosed { count: self.count + other.count, after_ns };
     }
 }
+
+crate::merge::own!(IdleClosed);
 
 #[cfg(test)]
 mod tests {
@@ -35,13 +37,13 @@ mod tests {
     #[test]
     fn the_shortest_time_is_kept_of_all() {
         let mut sum = IdleClosed::default();
-        sum.merge(IdleClosed::default());
+        sum.merge(&IdleClosed::default());
         assert_eq!(sum, IdleClosed::default());
         for (quiet_ns, expected) in [(500, (1, 500)), (700, (2, 500)), (300, (3, 300))] {
             sum.note(quiet_ns);
             assert_eq!((sum.count, sum.after_ns), expected);
         }
-        sum.merge(IdleClosed::default());
+        sum.merge(&IdleClosed::default());
         assert_eq!((sum.count, sum.after_ns), (3, 300));
     }
 }

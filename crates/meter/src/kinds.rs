@@ -135,6 +135,8 @@ impl Kinds {
     }
 }
 
+crate::merge::own!(Kinds);
+
 fn bit_length(bytes: u64) -> u32 {
     u64::BITS - bytes.leading_zeros()
 }

@@ -15,6 +15,7 @@ mod idle;
 mod kinds;
 mod lazy;
 mod ledger;
+mod merge;
 mod meter;
 mod openings;
 mod packed;
@@ -41,6 +42,7 @@ pub use lazy::Lazy;
 pub use ledger::{
     Delivered, Deliveries, DeliveryHistograms, Failed, Finished, Handle, Ledger, Origin, Settled,
 };
+pub use merge::Merge;
 pub use meter::{Answered, Meter};
 pub use openings::Openings;
 pub use packed::Packed;

@@ -4,8 +4,8 @@
 //! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
-    Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Openings, Recent,
-    Recorded, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, Times,
+    Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Merge, Openings,
+    Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -32,7 +32,7 @@ impl Answered {
 }
 
 /// Counts and times of one phase.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Meter {
     /// Requests that the load asked for.
     pub scheduled: u64,
@@ -88,8 +88,8 @@ pub struct Meter {
     pub openings: Option<Box<Openings>>,
     /// The redirects that were followed; none if they are not.
     pub redirects: Option<Box<Redirects>>,
-    failed: [u64; Class::ALL.len()],
-    statuses: Box<[u64]>,
+    failed: Tally<{ Class::ALL.len() }>,
+    statuses: Tally<STATUSES>,
     recent: Recent,
     /// Service times; only under an open loop, as elsewhere they equal the latencies.
     recent_service: Option<Recent>,
@@ -98,41 +98,26 @@ pub struct Meter {
     retracted: Vec<u32>,
 }
 
-impl Default for Meter {
+/// One count for each of `SIZE` things.
+#[derive(Debug)]
+struct Tally<const SIZE: usize>(Box<[u64]>);
+
+impl<const SIZE: usize> Tally<SIZE> {
+    /// The places with a count above 0, and that count.
+    fn seen(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.0.iter().copied().enumerate().filter(|(_, count)| *count > 0)
+    }
+}
+
+impl<const SIZE: usize> Default for Tally<SIZE> {
     fn default() -> Self {
-        Meter {
-            scheduled: 0,
-            issued: 0,
-            ok: 0,
-            stale: 0,
-            stale_resets: 0,
-            cancelled: 0,
-            reconnects: 0,
-            dropped: 0,
-            unended: 0,
-            idle_closed: IdleClosed::default(),
-            bytes_in: 0,
-            bytes_out: 0,
-            permitted_ns: 0,
-            times: Times::default(),
-            slots: SlotSums::default(),
-            datagrams: Datagrams::default(),
-            flow: Flow::default(),
-            backlog: None,
-            targets: Vec::new(),
-            sessions: None,
-            kinds: Kinds::default(),
-            early: Early::default(),
-            streams: None,
-            openings: None,
-            redirects: None,
-            failed: [0; Class::ALL.len()],
-            statuses: vec![0; STATUSES].into_boxed_slice(),
-            recent: Recent::default(),
-            recent_service: None,
-            reported: (0, 0),
-            retracted: Vec::new(),
-        }
+        Tally(vec![0; SIZE].into_boxed_slice())
+    }
+}
+
+impl<const SIZE: usize> Merge for Tally<SIZE> {
+    fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
     }
 }
 
@@ -183,36 +168,34 @@ impl Meter {
 
     /// Records a failed request.
     pub fn record_failed(&mut self, class: Class) {
-        self.failed[class as usize] += 1;
+        self.failed.0[class as usize] += 1;
     }
 
     /// Moves one failed request from one class to another.
     pub fn reclass_failed(&mut self, from: Class, to: Class) {
-        self.failed[from as usize] -= 1;
-        self.failed[to as usize] += 1;
+        self.failed.0[from as usize] -= 1;
+        self.failed.0[to as usize] += 1;
     }
 
     /// Records `count` complete answers with this status, expected or not.
     #[inline]
     pub fn record_status(&mut self, status: u16, count: u64) {
-        self.statuses[usize::from(status)] += count;
+        self.statuses.0[usize::from(status)] += count;
     }
 
     /// The number of failures of all classes.
     pub fn failed_sum(&self) -> u64 {
-        self.failed.iter().sum()
+        self.failed.0.iter().sum()
     }
 
     /// The classes with at least one failure, with their counts.
     pub fn failed(&self) -> impl Iterator<Item = (Class, u64)> + '_ {
-        let counts = Class::ALL.iter().map(|class| (*class, self.failed[*class as usize]));
-        counts.filter(|(_, count)| *count > 0)
+        self.failed.seen().map(|(class, count)| (Class::ALL[class], count))
     }
 
     /// The status codes that occurred, with their counts.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        let counts = self.statuses.iter().enumerate().map(|(code, count)| (code as u16, *count));
-        counts.filter(|(_, count)| *count > 0)
+        self.statuses.seen().map(|(code, count)| (code as u16, count))
     }
 
     /// The number of requests that were scheduled and never sent.
@@ -249,52 +232,13 @@ impl Meter {
     pub fn take_service(&mut self) -> Counted {
         self.recent_service.as_mut().map(Recent::take).unwrap_or_default()
     }
+}
 
-    /// Adds the same phase of another thread.
-    pub fn merge(&mut self, other: &Meter) {
-        self.scheduled += other.scheduled;
-        self.issued += other.issued;
-        self.ok += other.ok;
-        self.stale += other.stale;
-        self.stale_resets += other.stale_resets;
-        self.cancelled += other.cancelled;
-        self.reconnects += other.reconnects;
-        self.dropped += other.dropped;
-        self.unended += other.unended;
-        self.idle_closed.merge(other.idle_closed);
-        self.bytes_in += other.bytes_in;
-        self.bytes_out += other.bytes_out;
-        self.permitted_ns += other.permitted_ns;
-        self.times.merge(&other.times);
-        self.slots.merge(&other.slots);
-        self.datagrams.merge(&other.datagrams);
-        self.kinds.merge(&other.kinds);
-        self.early.merge(&other.early);
-        self.flow.merge(&other.flow);
-        if let Some(theirs) = &other.backlog {
-            self.backlog.get_or_insert_default().merge(theirs);
-        }
-        if let Some(theirs) = &other.sessions {
-            self.sessions.get_or_insert_default().merge(theirs);
-        }
-        if let Some(theirs) = &other.streams {
-            self.streams.get_or_insert_default().merge(theirs);
-        }
-        if let Some(theirs) = &other.openings {
-            self.openings.get_or_insert_default().merge(theirs);
-        }
-        if let Some(theirs) = &other.redirects {
-            self.redirects.get_or_insert_default().merge(theirs);
-        }
-        if self.targets.len() < other.targets.len() {
-            self.targets.resize_with(other.targets.len(), TargetMeter::default);
-        }
-        let targets = self.targets.iter_mut().zip(&other.targets);
-        targets.for_each(|(mine, theirs)| mine.merge(theirs));
-        self.failed.iter_mut().zip(other.failed).for_each(|(mine, theirs)| *mine += theirs);
-        let statuses = self.statuses.iter_mut().zip(&other.statuses);
-        statuses.for_each(|(mine, theirs)| *mine += theirs);
-    }
+crate::merged! {
+    Meter: scheduled, issued, ok, stale, stale_resets, cancelled, reconnects, dropped, unended,
+    idle_closed, bytes_in, bytes_out, permitted_ns, times, slots, datagrams, flow, backlog, targets,
+    sessions, kinds, early, streams, openings, redirects, failed, statuses; keeps: recent,
+    recent_service, reported, retracted
 }
 
 #[cfg(test)]

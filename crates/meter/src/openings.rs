@@ -47,15 +47,9 @@ impl Openings {
     pub(crate) fn retract_first_byte(&mut self, since_due_ns: u64) {
         self.first_byte.retract(since_due_ns);
     }
-
-    /// Adds the connections of another thread.
-    pub fn merge(&mut self, other: &Openings) {
-        self.connect.add(&other.connect);
-        self.full_handshake.add(&other.full_handshake);
-        self.resumed_handshake.add(&other.resumed_handshake);
-        self.first_byte.add(&other.first_byte);
-    }
 }
+
+crate::merged! { Openings: connect, full_handshake, resumed_handshake, first_byte }
 
 #[cfg(test)]
 mod tests {

@@ -38,18 +38,9 @@ impl Redirects {
     pub fn record_ok(&mut self, hops: u8, count: u64) {
         *self.hops.entry(hops).or_default() += count;
     }
-
-    /// Adds the redirects of another thread.
-    pub fn merge(&mut self, other: &Redirects) {
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(*status).or_default() += count;
-        }
-        for (hops, count) in &other.hops {
-            self.record_ok(*hops, *count);
-        }
-        self.time.add(&other.time);
-    }
 }
+
+crate::merged! { Redirects: statuses, hops, time }
 
 #[cfg(test)]
 mod tests {

@@ -29,18 +29,9 @@ impl SessionMeter {
         self.ok += 1;
         *self.latency.entry(index(latency_ns)).or_default() += 1;
     }
-
-    /// Adds the sessions of another thread.
-    pub fn merge(&mut self, other: &SessionMeter) {
-        self.begun += other.begun;
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
-        for (index, count) in &other.latency {
-            *self.latency.entry(*index).or_default() += count;
-        }
-    }
 }
+
+crate::merged! { SessionMeter: begun, ok, failed, unfinished, latency }
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{SumNs, index};
+use crate::{Merge, SumNs, index};
 
 /// The maximum number of slow slots that are kept, the first ones entered. It covers a tenth of the
 /// slots of a run with 100,000.
@@ -135,9 +135,7 @@ impl SlotSums {
             self.answers_min = if self.asked == 0 { least } else { self.answers_min.min(least) };
         }
         self.answers_max = self.answers_max.max(other.answers_max);
-        for (key, slots) in &other.means {
-            *self.means.entry(*key).or_default() += slots;
-        }
+        Merge::merge(&mut self.means, &other.means);
         self.asked += other.asked;
         self.never_answered += other.never_answered;
         self.answers_sum += other.answers_sum;
@@ -151,6 +149,8 @@ impl SlotSums {
         self.outage_ns = self.outage_ns.max(other.outage_ns);
     }
 }
+
+crate::merge::own!(SlotSums);
 
 /// The means as a list of triples: a JSON map has no pairs as keys.
 mod triples {

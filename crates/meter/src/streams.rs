@@ -59,18 +59,10 @@ impl Streams {
         self.histograms.first_part.record(first_part_ns);
         self.histograms.parts_per_answer.record(parts);
     }
-
-    /// Adds the streams of another thread.
-    pub fn merge(&mut self, other: &Streams) {
-        self.parts += other.parts;
-        self.together += other.together;
-        self.whole += other.whole;
-        let (mine, theirs) = (&mut self.histograms, &other.histograms);
-        mine.first_part.add(&theirs.first_part);
-        mine.gap.add(&theirs.gap);
-        mine.parts_per_answer.add(&theirs.parts_per_answer);
-    }
 }
+
+crate::merged! { Streams: parts, together, whole, histograms }
+crate::merged! { StreamHistograms: first_part, gap, parts_per_answer }
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counts::{add, is_zero};
+use crate::counts::is_zero;
 use crate::{Class, Kinds, Sparse, index};
 
 /// Counts and latencies of the requests to one target. The fields are those of `Counts`.
@@ -69,20 +69,10 @@ impl TargetMeter {
     pub fn record_status(&mut self, status: u16, count: u64) {
         *self.statuses.entry(status).or_default() += count;
     }
+}
 
-    /// Adds the counts of another thread.
-    pub fn merge(&mut self, other: &TargetMeter) {
-        self.issued += other.issued;
-        self.ok += other.ok;
-        self.stale += other.stale;
-        self.cancelled += other.cancelled;
-        self.skipped += other.skipped;
-        self.redirects += other.redirects;
-        add(&mut self.failed, &other.failed);
-        add(&mut self.statuses, &other.statuses);
-        add(&mut self.latency, &other.latency);
-        self.kinds.merge(&other.kinds);
-    }
+crate::merged! {
+    TargetMeter: issued, ok, stale, cancelled, skipped, redirects, failed, statuses, latency, kinds
 }
 
 fn take_one<K: Ord + Copy>(counts: &mut BTreeMap<K, u64>, key: K) {

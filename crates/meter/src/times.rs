@@ -123,21 +123,6 @@ impl Times {
         self.total.retract(value_ns);
     }
 
-    /// Adds the times of another thread or host.
-    pub fn merge(&mut self, other: &Times) {
-        self.served.add(&other.served);
-        self.latency.add(&other.latency);
-        self.service.add(&other.service);
-        self.first_byte.add(&other.first_byte);
-        self.total.add(&other.total);
-        self.connect.add(&other.connect);
-        self.handshake.add(&other.handshake);
-        self.resumed += other.resumed;
-        self.send_lag.add(&other.send_lag);
-        self.receive_lag.add(&other.receive_lag);
-        self.round_trip.add(&other.round_trip);
-    }
-
     /// The number of full handshakes and of resumed ones.
     pub fn handshakes(&self) -> (u64, u64) {
         let all = self.handshake.len();
@@ -162,6 +147,11 @@ impl Times {
             round_trip,
         }
     }
+}
+
+crate::merged! {
+    Times: served, latency, service, first_byte, total, connect, handshake, resumed, send_lag,
+    receive_lag, round_trip
 }
 
 #[cfg(test)]

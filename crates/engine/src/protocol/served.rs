@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a reference server has seen since it began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Served {
     /// The time of this line, on the engine's clock.
@@ -45,4 +45,9 @@ pub struct Served {
     /// Listeners that were closed because they did not read.
     #[serde(default)]
     pub slow: u64,
+}
+
+trueload_meter::merged! {
+    Served: accepted, open, open_peak, requests, responses, malformed, aborted, waiting, bytes_in,
+    bytes_out, handshakes_full, handshakes_resumed, tls_failed, deliveries, slow; keeps: at_ns
 }

@@ -27,6 +27,8 @@ use trueload_wire::http1::request::FedRequest;
 use trueload_wire::message::Limits;
 use trueload_wire::tls::{self, Buffers, Stage};
 
+use crate::protocol::Served;
+
 use connection::{Connection, NEVER_NS, Pending, Speaks};
 use due::Leaving;
 pub use echo::Echo;
@@ -42,42 +44,7 @@ const REPORT_NS: u64 = 250_000_000;
 /// Answers of one connection that may wait for their time; one more ends the connection.
 const WAITING_MOST: usize = 4096;
 
-/// What one thread has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections open now.
-    pub open: u32,
-    /// The most open at once.
-    pub open_peak: u32,
-    /// Requests read to their end.
-    pub requests: u64,
-    /// Responses handed to the driver.
-    pub responses: u64,
-    /// Requests that were not HTTP.
-    pub malformed: u64,
-    /// Requests whose connection was gone before their answer.
-    pub aborted: u64,
-    /// Answers that wait for their time.
-    pub waiting: u32,
-    /// Bytes received; under TLS, what was in them.
-    pub bytes_in: u64,
-    /// Bytes sent; under TLS, before they were sealed.
-    pub bytes_out: u64,
-    /// TLS handshakes in full.
-    pub handshakes_full: u64,
-    /// TLS handshakes that took up an earlier session.
-    pub handshakes_resumed: u64,
-    /// Connections on which TLS failed.
-    pub tls_failed: u64,
-    /// Broadcast messages handed to the driver, one for each listener.
-    pub deliveries: u64,
-    /// Listeners that took nothing, and were closed.
-    pub slow: u64,
-}
-
-impl Seen {
+impl Served {
     /// Opens sealed bytes with a session, and counts the result.
     fn open_sealed(
         &mut self,
@@ -116,7 +83,7 @@ pub enum Report {
         /// The thread.
         thread: usize,
         /// Its counts.
-        seen: Seen,
+        seen: Served,
         /// The thread is about to end.
         ended: bool,
     },

@@ -2,14 +2,15 @@
 
 use std::sync::mpsc::Receiver;
 
-use super::{Command, Interval, REPORT_NS, Report, Seen};
+use super::{Command, Interval, REPORT_NS, Report};
 use crate::outlet::Outlet;
+use crate::protocol::Served;
 
 /// The counts of one thread, and its channels to the thread that started it.
 #[derive(Debug)]
 pub struct Watch {
     /// What the thread has seen.
-    pub seen: Seen,
+    pub seen: Served,
     thread: usize,
     next_report_ns: u64,
     inbox: Receiver<Command>,
@@ -20,7 +21,7 @@ pub struct Watch {
 impl Watch {
     /// Starts with nothing seen.
     pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
-        let seen = Seen::default();
+        let seen = Served::default();
         Watch { seen, thread, next_report_ns: REPORT_NS, inbox, reports, finished: false }
     }
 

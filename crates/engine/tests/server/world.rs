@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use trueload_drive::{Program, Token};
 use trueload_engine::outlet::Outlet;
-use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval};
-use trueload_engine::server::{Command, Faults, Report, Seen, Server, Watch};
+use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval, Served};
+use trueload_engine::server::{Command, Faults, Report, Server, Watch};
 
 use crate::common::{Wire, run_to};
 
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    pub(super) fn seen(mut self) -> Seen {
+    pub(super) fn seen(mut self) -> Served {
         self.commands.send(Command::Stop).expect("the server listens");
         self.server.handle_wake(&mut self.wire);
         assert!(self.server.is_done());

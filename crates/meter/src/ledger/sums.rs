@@ -90,26 +90,13 @@ impl Deliveries {
         self.duplicate += u64::from(entry.duplicate);
         self.out_of_order += u64::from(entry.out_of_order);
     }
-
-    /// Adds the deliveries of another thread or host.
-    pub fn merge(&mut self, other: &Deliveries) {
-        self.expected += other.expected;
-        self.delivered += other.delivered;
-        self.lost += other.lost;
-        self.duplicate += other.duplicate;
-        self.out_of_order += other.out_of_order;
-        self.untimed += other.untimed;
-        self.negative += other.negative;
-        self.negative_max_ns = self.negative_max_ns.max(other.negative_max_ns);
-        let (mine, theirs) = (&mut self.histograms, &other.histograms);
-        mine.delivery.add(&theirs.delivery);
-        mine.first.add(&theirs.first);
-        mine.median.add(&theirs.median);
-        mine.p95.add(&theirs.p95);
-        mine.last.add(&theirs.last);
-        mine.spread.add(&theirs.spread);
-    }
 }
+
+crate::merged! {
+    Deliveries: expected, delivered, lost, duplicate, out_of_order, untimed, negative, histograms;
+    most: negative_max_ns
+}
+crate::merged! { DeliveryHistograms: delivery, first, median, p95, last, spread }
 
 impl DeliveryHistograms {
     /// The histogram of each rank, in the order of [`super::marks`].
