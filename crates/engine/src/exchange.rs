@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trueload_drive::Address;
 use trueload_wire::echo::Messages;
+use trueload_wire::shootout::Dialect;
 use trueload_wire::udp_echo::{SIZE_LEAST, SIZE_MOST};
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
@@ -11,7 +12,7 @@ use trueload_wire::websocket::echo::Outgoing;
 
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
-use crate::protocol::{DialectPlan, ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
+use crate::protocol::{ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
 use crate::request::check_request;
 
 /// Bytes of one message, at most.
@@ -135,9 +136,9 @@ pub(crate) fn own(messages: &Messages) -> Messages {
 }
 
 /// The messages that are echoed over WebSocket.
-pub(crate) fn words(messages: Messages, text: bool, dialect: Option<DialectPlan>) -> Outgoing {
+pub(crate) fn words(messages: Messages, text: bool, dialect: Option<Dialect>) -> Outgoing {
     match dialect {
-        Some(dialect) => Outgoing::Dialect(dialect.into(), messages.at(0).into()),
+        Some(dialect) => Outgoing::Dialect(dialect, messages.at(0).into()),
         None => Outgoing::Plain(messages, if text { Kind::Text } else { Kind::Binary }),
     }
 }

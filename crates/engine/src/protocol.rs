@@ -33,14 +33,13 @@ mod serve;
 mod served;
 mod settling;
 mod stages;
-mod streams;
 mod tls;
 
 pub use address::AddressPlan;
 pub use connections::Connections;
 pub use cpu_looks::CpuLooks;
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
-pub use exchange::{DialectPlan, ExchangePlan, Http2Plan, ServicePlan, WindowsPlan};
+pub use exchange::{ExchangePlan, Http2Plan, ServicePlan, WindowsPlan};
 pub use faults::FaultsPlan;
 pub use generator::{Generator, Lateness, Stalls};
 pub use origins::{OriginConnections, OriginPlan};
@@ -54,8 +53,8 @@ pub use serve::ServePlan;
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
 pub use stages::{ArrivalsPlan, StagePlan, StopPlan};
-pub use streams::{StreamEndPlan, StreamKindPlan, StreamPlan};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
+pub use trueload_wire::parts::{End as StreamEndPlan, Kind as StreamKindPlan, Rule as StreamPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 ///

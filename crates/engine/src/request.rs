@@ -9,7 +9,6 @@ use trueload_wire::message::{Limits, Rules, Texts};
 
 use trueload_load::{Mix, Places, RowOrder};
 use trueload_wire::http1::template::Template;
-use trueload_wire::parts::Rule;
 use trueload_wire::{http2, message};
 
 use crate::blobs::{self, Blobs};
@@ -187,11 +186,6 @@ pub(crate) fn rows(plan: &GeneratePlan, blobs: &Blobs) -> Option<(Arc<Rows>, Row
         DataOrder::Unique => RowOrder::Unique,
     };
     Some((Arc::clone(blobs.rows()?), order))
-}
-
-/// The rule for answers that are streams.
-pub(crate) fn stream(plan: &GeneratePlan) -> Option<Rule> {
-    plan.stream.clone().map(Rule::from)
 }
 
 /// The columns of a plan's data, by name.

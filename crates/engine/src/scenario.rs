@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use trueload_wire::message::Site;
+use trueload_wire::message::{Site, Texts};
 
 use trueload_load::Mix;
-use trueload_wire::session::{BUILT_IN, Extractor, Script, StepTexts, Take, is_name};
+use trueload_wire::session::{BUILT_IN, Extractor, Script, Take, is_name};
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
     }
     for (index, step) in plan.scenario.iter().enumerate() {
         let request = &step.request;
-        let texts = StepTexts {
+        let texts = Texts {
             method: &request.method,
             path: &request.path,
             headers: &request.headers,
@@ -148,6 +148,6 @@ pub(crate) fn scenario(
         requests: Arc::new(requests.in_sessions(paces, data)),
         seed: plan.seed,
         unix_time,
-        stream: request::stream(plan),
+        stream: plan.stream.clone(),
     })
 }

@@ -138,7 +138,7 @@ impl Role {
                 self.start(drivers, |index, commands, outlet| {
                     let watch = Watch::new(index, commands, outlet);
                     let hub = (index, Arc::clone(&hub));
-                    websocket::Server::new(hub, dialect.into(), setup.clone(), watch)
+                    websocket::Server::new(hub, dialect, setup.clone(), watch)
                 })?;
             }
         }

@@ -8,7 +8,6 @@ use trueload_meter::{Class, Counts, Deliveries, Meter, Packed, SlotSums, Sparse,
 use trueload_wire::account::Account;
 use trueload_wire::tls::Secured;
 
-use crate::data::Taken;
 use crate::exchange;
 use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
 use crate::protocol::{
@@ -180,7 +179,7 @@ fn every_address(plan: &GeneratePlan) -> impl Iterator<Item = &Address> {
 
 /// The rows that the requests of all origins took; the threads of one origin know the same.
 pub(crate) fn data(origins: usize, reports: &[(u32, DoneReport)]) -> Option<DataUse> {
-    let mut by_origin = vec![Taken::default(); origins.max(1)];
+    let mut by_origin = vec![DataUse::default(); origins.max(1)];
     let mut found = None;
     for (reporter, taken) in reports.iter().filter_map(|(at, done)| Some((*at, done.data?))) {
         let origin = reporter as usize % by_origin.len();

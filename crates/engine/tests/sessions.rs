@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
-use trueload_wire::message::{Rules, Site};
+use trueload_wire::message::{Rules, Site, Texts};
 
 use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::data::Rows;
@@ -13,7 +13,7 @@ use trueload_engine::generator::{
 };
 use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
 use trueload_meter::{Class, SessionMeter};
-use trueload_wire::session::{Extractor, Script, StepTexts, Take};
+use trueload_wire::session::{Extractor, Script, Take};
 
 use crate::common::{Wire, config, done, generator, run_to, token};
 
@@ -42,8 +42,8 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
         taken("token", Extractor::json("/token").expect("a pointer")),
         taken("id", Extractor::Header("X-Id".to_owned())),
     ];
-    let step = |method, path, headers, body| StepTexts { method, path, headers, body };
-    let mut add = |texts: StepTexts<'_>, takes| script.add(&texts, takes).expect("known values");
+    let step = |method, path, headers, body| Texts { method, path, headers, body };
+    let mut add = |texts: Texts<'_>, takes| script.add(&texts, takes).expect("known values");
     add(step("POST", "/login", &[], Some(body)), takes);
     add(step("GET", "/page/{repeat}", &own, None), Vec::new());
     add(step("POST", "/buy", &own, Some(b"")), Vec::new());

@@ -32,8 +32,8 @@ struct Play {
 
 impl Play {
     fn begin(stall_ns: Option<u64>) -> Self {
-        let end = End::Content(b"[DONE]".to_vec());
-        let rule = Rule { kind: Kind::Events, end, stall_ns };
+        let end = Some(End::Content { text: "[DONE]".into() });
+        let rule = Rule { kind: Kind::Sse, end, stall_ns };
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
         let plain = Plain::new(Sending::http1(request, 1, Rules::default()), Some(rule));
         let http = Http::new(Http1::default(), plain, false);

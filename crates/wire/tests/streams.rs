@@ -52,7 +52,7 @@ struct World {
 }
 
 impl World {
-    fn asked(kind: Kind, end: End, stall_ns: Option<u64>, tags: &[u64]) -> Self {
+    fn asked(kind: Kind, end: Option<End>, stall_ns: Option<u64>, tags: &[u64]) -> Self {
         let book = Book {
             rules: Rules::default(),
             rule: Rule { kind, end, stall_ns },
@@ -68,7 +68,7 @@ impl World {
     }
 
     fn done(tags: &[u64]) -> Self {
-        World::asked(Kind::Events, End::Content(b"[DONE]".to_vec()), None, tags)
+        World::asked(Kind::Sse, Some(End::Content { text: "[DONE]".into() }), None, tags)
     }
 
     fn receive(&mut self, at_ns: u64, bytes: &[u8]) -> Disposition {
@@ -146,7 +146,7 @@ fn equal_answers_that_come_together_are_judged_one_by_one() {
 fn chunks_are_parts_however_they_are_read() {
     let bytes = answer(&["a", "bc", "d"]);
     for cut in 0..=bytes.len() {
-        let mut world = World::asked(Kind::Chunks, End::Body, None, &[1]);
+        let mut world = World::asked(Kind::Chunks, None, None, &[1]);
         world.receive(5, &bytes.as_bytes()[..cut]);
         world.receive(9, &bytes.as_bytes()[cut..]);
         assert_eq!((world.endings(), world.parts()), (vec![Ending::Ok], 3), "cut at {cut}");
@@ -157,11 +157,11 @@ fn chunks_are_parts_however_they_are_read() {
 fn a_stream_until_the_close_may_end_with_a_line_that_has_no_end() {
     let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
     for (body, end, ending, parts) in [
-        ("{}\n{}", End::Body, Ending::Ok, 2),
-        ("{}\nend", End::Content(b"end".to_vec()), Ending::Ok, 1),
-        ("{}\n{}\n", End::Content(b"end".to_vec()), Ending::Truncated, 2),
+        ("{}\n{}", None, Ending::Ok, 2),
+        ("{}\nend", Some(End::Content { text: "end".into() }), Ending::Ok, 1),
+        ("{}\n{}\n", Some(End::Content { text: "end".into() }), Ending::Truncated, 2),
     ] {
-        let mut world = World::asked(Kind::Lines, end, None, &[1]);
+        let mut world = World::asked(Kind::Jsonl, end, None, &[1]);
         world.receive(5, format!("{head}{body}").as_bytes());
         world.end(PeerClose::Fin);
         assert_eq!((world.endings(), world.parts()), (vec![ending], parts), "{body:?}");
@@ -185,8 +185,8 @@ fn a_stream_stalls_between_its_parts_and_neither_before_nor_behind_them() {
         let timer = world.client.next_timer().map(|(at_ns, _)| at_ns);
         world.client.next_timeout_ns(|_| 1000).into_iter().chain(timer).min()
     };
-    let end = End::Content(b"[DONE]".to_vec());
-    let mut world = World::asked(Kind::Events, end, Some(50), &[1, 2]);
+    let end = Some(End::Content { text: "[DONE]".into() });
+    let mut world = World::asked(Kind::Sse, end, Some(50), &[1, 2]);
     world.receive(10, HEAD.as_bytes());
     assert_eq!(due_ns(&world), Some(1000), "the first part has the whole time of the request");
     world.receive(20, chunk("data: a\n\n").as_bytes());
@@ -203,7 +203,7 @@ fn a_stream_stalls_between_its_parts_and_neither_before_nor_behind_them() {
 
 #[test]
 fn a_stalled_stream_ends_with_its_connection() {
-    let mut world = World::asked(Kind::Events, End::Body, Some(50), &[1, 2]);
+    let mut world = World::asked(Kind::Sse, None, Some(50), &[1, 2]);
     world.receive(20, format!("{HEAD}{}", chunk("data: a\n\n")).as_bytes());
     let World { client, outcomes, .. } = &mut world;
     let mut stalls = |now_ns| {
@@ -213,7 +213,7 @@ fn a_stalled_stream_ends_with_its_connection() {
     assert_eq!(stalls(69), Disposition::Open);
     assert_eq!(stalls(70), Disposition::Broken);
     assert_eq!(world.endings(), [Ending::TimeoutStall, Ending::TimeoutFirstByte]);
-    let mut world = World::asked(Kind::Events, End::Body, Some(50), &[1]);
+    let mut world = World::asked(Kind::Sse, None, Some(50), &[1]);
     world.receive(20, format!("{HEAD}{}", chunk("data: a\n\n")).as_bytes());
     let World { client, outcomes, .. } = &mut world;
     client.handle_timeout(70, |_| 60, &mut Output::default(), &mut |one| outcomes.push(one));
@@ -231,9 +231,9 @@ proptest! {
             0..8,
         ),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
-        kind in prop::sample::select(vec![Kind::Events, Kind::Chunks, Kind::Lines]),
+        kind in prop::sample::select(vec![Kind::Sse, Kind::Chunks, Kind::Jsonl]),
         end in prop::sample::select(vec![
-            End::Body, End::Content(b"[DONE]".to_vec()), End::Content(b"data: [DONE]\n\n".to_vec()),
+            None, Some(End::Content { text: "[DONE]".into() }), Some(End::Content { text: "data: [DONE]\n\n".into() }),
         ]),
     ) {
         let bytes = answer(&chunks).into_bytes();

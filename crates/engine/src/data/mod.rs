@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read as _;
 
-pub use rows::{Row, Rows, Taken};
+pub use crate::protocol::DataUse;
+pub use rows::{Row, Rows};
 
 use crate::failure::Failure;
 use crate::protocol::{DataFormat, DataPlan};

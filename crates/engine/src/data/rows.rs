@@ -98,17 +98,6 @@ fn split_value(packed: &[u8]) -> (&[u8], &[u8]) {
     Default::default()
 }
 
-/// The rows that a phase found and took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    /// The number of all rows.
-    pub rows: u64,
-    /// Rows taken by all threads since they began, counted again each time.
-    pub taken: u64,
-    /// No row was left for the next request.
-    pub spent: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

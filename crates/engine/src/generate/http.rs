@@ -24,8 +24,7 @@ impl Programs<'_> {
         }
         if self.plan.follow.is_some() {
             return self.version(threads, |plan, blobs, places| {
-                let (sending, rule) =
-                    (request::sending(plan, blobs, places)?, request::stream(plan));
+                let (sending, rule) = (request::sending(plan, blobs, places)?, plan.stream.clone());
                 let (most, secure) = (plan.follow.unwrap_or(0), plan.tls.is_some());
                 let hops = move || Hops::new(most, secure, request::own(&sending), rule.clone());
                 Ok(either(plan, hops))
@@ -79,7 +78,7 @@ fn plain(
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<impl Fn() -> Plain + use<>, Failure> {
-    let (sending, rule) = (request::sending(plan, blobs, places)?, request::stream(plan));
+    let (sending, rule) = (request::sending(plan, blobs, places)?, plan.stream.clone());
     Ok(move || Plain::new(request::own(&sending), rule.clone()))
 }
 

@@ -108,7 +108,7 @@ impl Programs<'_> {
                 let (timeout_ns, part) = (plan.timeout_ns, &plan.part);
                 let own = random(seed, u64::from(part.index), 0);
                 let make = || {
-                    Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, own)
+                    Broadcast::new(opening.clone(), dialect, padding, timeout_ns, own)
                         .of_part(part.index, part.of, seed)
                 };
                 self.each_in(threads, make, Broadcasting::new)

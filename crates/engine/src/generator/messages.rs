@@ -12,7 +12,7 @@ use trueload_wire::tls::Secured;
 
 use super::lateness::Lateness;
 use super::phase::PhaseShare;
-use crate::data::Taken;
+use crate::data::DataUse;
 use crate::outlet::Outlet;
 
 /// The number of each sender's last message of a broadcast.
@@ -175,7 +175,7 @@ pub struct DoneReport {
     /// The counts that connections keep for themselves.
     pub account: Option<Account>,
     /// The rows of data that requests took.
-    pub data: Option<Taken>,
+    pub data: Option<DataUse>,
     /// For a broadcast: the fate of its messages at their receivers.
     pub deliveries: Option<Deliveries>,
     /// The first reason of each class why connections have failed up to now, where more is known

@@ -16,7 +16,7 @@ use trueload_wire::message::{self, Filling, Head, Part, Request, Rules};
 use super::pace::StepPace;
 use super::rows::Taking;
 use super::slot::Tag;
-use crate::data::{Row, Rows, Taken};
+use crate::data::{DataUse, Row, Rows};
 
 /// Answer heads that are remembered for the requests of a recording, which may be a million.
 const HEADS_MOST: usize = 256;
@@ -225,7 +225,7 @@ impl Requests {
     }
 
     /// The rows taken by now; `spent`: that they were used up has ended the phase.
-    pub(super) fn taken(&self, spent: bool) -> Option<Taken> {
+    pub(super) fn taken(&self, spent: bool) -> Option<DataUse> {
         let requests = self.drawn.load(Ordering::Relaxed).min(self.most);
         self.taking.as_ref().map(|taking| taking.taken(requests, spent))
     }

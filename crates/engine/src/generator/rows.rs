@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_load::{Mix, Places, RowOrder, Takers};
 
-use crate::data::{Row, Rows, Taken};
+use crate::data::{DataUse, Row, Rows};
 
 /// Data, and the requests that take a row of it each.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Taking {
     }
 
     /// What has been taken, when so many requests have been numbered.
-    pub(super) fn taken(&self, requests: u64, spent: bool) -> Taken {
-        Taken { rows: self.rows.count(), taken: self.takers.taken(requests), spent }
+    pub(super) fn taken(&self, requests: u64, spent: bool) -> DataUse {
+        DataUse { rows: self.rows.count(), taken: self.takers.taken(requests), spent }
     }
 }

@@ -76,43 +76,17 @@ pub enum ExchangePlan {
         text: bool,
         /// The payload travels in the echo message of this dialect; null for as it is.
         #[serde(default)]
-        dialect: Option<DialectPlan>,
+        dialect: Option<Dialect>,
     },
     /// WebSocket messages, each of which goes to all clients; its sender has a receipt. One thread, and phases by `turns`.
     WsBroadcast {
         /// The request for the upgrade; the engine adds what RFC 6455 has in it.
         opening: RequestPlan,
         /// How messages are written.
-        dialect: DialectPlan,
+        dialect: Dialect,
         /// Bytes of a message beside its sender and number.
         padding: u32,
     },
-}
-
-/// How the messages of the contract `ws-shootout` are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DialectPlan {
-    /// Objects with `type` and `payload`.
-    #[default]
-    Json,
-    /// A type byte, a length, a time, padding.
-    Binary,
-    /// Rails' Action Cable.
-    Actioncable,
-    /// Phoenix channels.
-    Phoenix,
-}
-
-impl From<DialectPlan> for Dialect {
-    fn from(plan: DialectPlan) -> Self {
-        match plan {
-            DialectPlan::Json => Dialect::Json,
-            DialectPlan::Binary => Dialect::Binary,
-            DialectPlan::Actioncable => Dialect::ActionCable,
-            DialectPlan::Phoenix => Dialect::Phoenix,
-        }
-    }
 }
 
 /// What a server of HTTP/2 permits.
@@ -147,7 +121,7 @@ pub enum ServicePlan {
     Ws {
         /// How its messages are written.
         #[serde(default)]
-        dialect: DialectPlan,
+        dialect: Dialect,
     },
 }
 

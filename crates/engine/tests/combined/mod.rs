@@ -12,7 +12,7 @@ use std::sync::Arc;
 use trueload_engine::generator::{Alike, DoneReport, Hops, Sending};
 use trueload_wire::http2::request::Template;
 use trueload_wire::message::{Request, Rules, Texts};
-use trueload_wire::parts::{End, Kind, Rule};
+use trueload_wire::parts::{Kind, Rule};
 
 use play::{MS, Speaks};
 
@@ -20,7 +20,7 @@ const STALL_NS: u64 = 100 * MS;
 
 /// Parts are lines, and a stream stalls.
 fn lines() -> Option<Rule> {
-    Some(Rule { kind: Kind::Lines, end: End::Body, stall_ns: Some(STALL_NS) })
+    Some(Rule { kind: Kind::Jsonl, end: None, stall_ns: Some(STALL_NS) })
 }
 
 /// Follows up to 3 redirects of `GET /a`, in the form of each version.

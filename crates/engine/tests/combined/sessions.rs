@@ -6,9 +6,9 @@ use std::time::Duration;
 use trueload_engine::generator::{Requests, Scenario, StepPace, Target, Text, Users};
 use trueload_load::Mix;
 use trueload_meter::Class;
-use trueload_wire::message::{Rules, Site};
-use trueload_wire::parts::{End, Kind, Rule};
-use trueload_wire::session::{Extractor, Script, StepTexts, Take};
+use trueload_wire::message::{Rules, Site, Texts};
+use trueload_wire::parts::{Kind, Rule};
+use trueload_wire::session::{Extractor, Script, Take};
 
 use super::peer::Answer;
 use super::play::{Asks, PINNED, Play, Speaks};
@@ -29,7 +29,7 @@ fn users(stream: bool, follow: Option<u8>) -> Users {
     for (path, takes) in
         [("/login", json("token")), ("/page/{token}", json("next")), ("/last/{next}", vec![])]
     {
-        let texts = StepTexts { method: "GET", path, headers: &host, body: None };
+        let texts = Texts { method: "GET", path, headers: &host, body: None };
         script.add(&texts, takes).expect("known values");
     }
     let pace = StepPace { repeat: 1, think_least_ns: 0, think_most_ns: 0 };
@@ -38,7 +38,7 @@ fn users(stream: bool, follow: Option<u8>) -> Users {
     let order = Mix::new(&[1]).expect("an order");
     let requests =
         Requests::new(vec![target; 3], order, 1, true, (0, 1)).in_sessions([pace; 3], None);
-    let rule = Rule { kind: Kind::Chunks, end: End::Body, stall_ns: Some(super::STALL_NS) };
+    let rule = Rule { kind: Kind::Chunks, end: None, stall_ns: Some(super::STALL_NS) };
     Users::new(Scenario {
         script: Arc::new(script),
         requests: Arc::new(requests),

@@ -1,6 +1,6 @@
 //! Parts that are chunks of HTTP/1.1, or DATA frames of HTTP/2.
 
-use super::End;
+use super::Rule;
 use super::matching::Matching;
 
 /// The chunk in progress.
@@ -12,22 +12,18 @@ pub(super) struct Chunks {
 
 impl Chunks {
     #[inline]
-    pub(super) fn take(&mut self, slice: &[u8], end: &End) {
+    pub(super) fn take(&mut self, slice: &[u8], rule: &Rule) {
         self.within |= !slice.is_empty();
-        self.content.add(slice, expected(end));
+        self.content.add(slice, rule.end_content());
     }
 
     /// Ends the chunk; returns whether it was the expected end, or none if it is empty.
     #[inline]
-    pub(super) fn end(&mut self, end: &End) -> Option<bool> {
-        std::mem::take(&mut self.within).then(|| self.content.finish(expected(end)))
+    pub(super) fn end(&mut self, rule: &Rule) -> Option<bool> {
+        std::mem::take(&mut self.within).then(|| self.content.finish(rule.end_content()))
     }
 
     pub(super) fn is_within_chunk(&self) -> bool {
         self.within
     }
-}
-
-fn expected(end: &End) -> Option<&[u8]> {
-    if let End::Content(content) = end { Some(content) } else { None }
 }

@@ -5,8 +5,8 @@
 //! An event is complete with the first byte of its blank line's end. At the end of the body, an
 //! event without that blank line is incomplete and is not dispatched.
 
-use super::End;
 use super::matching::Matching;
+use super::{End, Rule};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The bytes of a field's name that are kept: one more than the longest that is known.
@@ -65,7 +65,7 @@ impl Default for Events {
 impl Events {
     /// Reads a slice. `on_part` is called for each event; its argument says whether it is the
     /// expected end.
-    pub(super) fn take(&mut self, slice: &[u8], end: &End, on_part: &mut impl FnMut(bool)) {
+    pub(super) fn take(&mut self, slice: &[u8], rule: &Rule, on_part: &mut impl FnMut(bool)) {
         let mut at = 0;
         while let Some(&byte) = slice.get(at) {
             if self.mark.is_some() && self.is_marked(byte) {
@@ -77,7 +77,7 @@ impl Events {
                 continue;
             }
             if let Line::Value(field) | Line::Colon(field) = self.line {
-                at += self.value(&slice[at..], field, end);
+                at += self.value(&slice[at..], field, rule);
                 if at == slice.len() {
                     return;
                 }
@@ -85,9 +85,9 @@ impl Events {
             match slice[at] {
                 byte @ (b'\r' | b'\n') => {
                     self.after_cr = byte == b'\r';
-                    self.end_line(end, on_part);
+                    self.end_line(rule, on_part);
                 }
-                b':' => self.colon(end),
+                b':' => self.colon(rule),
                 byte => self.name_byte(byte),
             }
             at += 1;
@@ -129,18 +129,18 @@ impl Events {
         }
     }
 
-    fn colon(&mut self, end: &End) {
+    fn colon(&mut self, rule: &Rule) {
         let field = self.field();
-        self.begin(field, end);
+        self.begin(field, rule);
         self.line = Line::Colon(field);
     }
 
     /// Begins the value of a field.
-    fn begin(&mut self, field: Field, end: &End) {
+    fn begin(&mut self, field: Field, rule: &Rule) {
         match field {
             Field::Data => {
                 if std::mem::replace(&mut self.has_data, true) {
-                    self.data.add(b"\n", content(end));
+                    self.data.add(b"\n", rule.end_content());
                 }
             }
             Field::Event => self.kind = Matching::default(),
@@ -150,48 +150,40 @@ impl Events {
 
     /// Reads the next bytes of a value up to the end of its line; returns their number.
     #[inline]
-    fn value(&mut self, slice: &[u8], field: Field, end: &End) -> usize {
+    fn value(&mut self, slice: &[u8], field: Field, rule: &Rule) -> usize {
         let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let len = slice.iter().position(is_end).unwrap_or(slice.len());
         let skipped = usize::from(self.line == Line::Colon(field) && slice.first() == Some(&b' '));
         self.line = Line::Value(field);
         let value = &slice[skipped..len];
         match field {
-            Field::Data => self.data.add(value, content(end)),
-            Field::Event => self.kind.add(value, kind(end)),
+            Field::Data => self.data.add(value, rule.end_content()),
+            Field::Event => self.kind.add(value, rule.end_event()),
             Field::Ignored => {}
         }
         len
     }
 
-    fn end_line(&mut self, end: &End, on_part: &mut impl FnMut(bool)) {
+    fn end_line(&mut self, rule: &Rule, on_part: &mut impl FnMut(bool)) {
         let is_name = std::mem::replace(&mut self.line, Line::Name) == Line::Name;
         if is_name && self.name_len > 0 {
             // A line without a colon is a field with an empty value.
-            self.begin(self.field(), end);
+            self.begin(self.field(), rule);
         } else if is_name {
-            self.dispatch(end, on_part);
+            self.dispatch(rule, on_part);
         }
         self.name_len = 0;
     }
 
-    fn dispatch(&mut self, end: &End, on_part: &mut impl FnMut(bool)) {
-        let is_end = match end {
-            End::Body => false,
-            End::Content(_) => self.data.finish(content(end)),
-            End::Event(_) => self.kind.finish(kind(end)),
+    fn dispatch(&mut self, rule: &Rule, on_part: &mut impl FnMut(bool)) {
+        let is_end = match &rule.end {
+            None => false,
+            Some(End::Content { .. }) => self.data.finish(rule.end_content()),
+            Some(End::Event { .. }) => self.kind.finish(rule.end_event()),
         };
         (self.data, self.kind) = Default::default();
         if std::mem::take(&mut self.has_data) {
             on_part(is_end);
         }
     }
-}
-
-fn content(end: &End) -> Option<&[u8]> {
-    if let End::Content(content) = end { Some(content) } else { None }
-}
-
-fn kind(end: &End) -> Option<&[u8]> {
-    if let End::Event(kind) = end { Some(kind) } else { None }
 }

@@ -1,7 +1,7 @@
 //! Parts that are lines, as in JSON Lines (jsonlines.org): each ends with LF or CRLF, the last one
 //! also with the body. An empty line is no part.
 
-use super::End;
+use super::Rule;
 use super::matching::Matching;
 
 /// The line in progress.
@@ -14,46 +14,42 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn take(&mut self, mut slice: &[u8], end: &End, on_part: &mut impl FnMut(bool)) {
+    pub(super) fn take(&mut self, mut slice: &[u8], rule: &Rule, on_part: &mut impl FnMut(bool)) {
         while !slice.is_empty() {
             let Some(at) = slice.iter().position(|byte| *byte == b'\n') else {
-                return self.content(slice, end);
+                return self.content(slice, rule);
             };
-            self.content(&slice[..at], end);
+            self.content(&slice[..at], rule);
             slice = &slice[at + 1..];
             self.after_cr = false;
-            if let Some(is_end) = self.end_line(end) {
+            if let Some(is_end) = self.end_line(rule) {
                 on_part(is_end);
             }
         }
     }
 
-    fn content(&mut self, slice: &[u8], end: &End) {
+    fn content(&mut self, slice: &[u8], rule: &Rule) {
         let Some(last) = slice.last() else { return };
         if std::mem::take(&mut self.after_cr) {
-            self.add(b"\r", end);
+            self.add(b"\r", rule);
         }
         self.after_cr = *last == b'\r';
-        self.add(&slice[..slice.len() - usize::from(self.after_cr)], end);
+        self.add(&slice[..slice.len() - usize::from(self.after_cr)], rule);
     }
 
-    fn add(&mut self, slice: &[u8], end: &End) {
+    fn add(&mut self, slice: &[u8], rule: &Rule) {
         self.within |= !slice.is_empty();
-        self.content.add(slice, expected(end));
+        self.content.add(slice, rule.end_content());
     }
 
-    fn end_line(&mut self, end: &End) -> Option<bool> {
-        std::mem::take(&mut self.within).then(|| self.content.finish(expected(end)))
+    fn end_line(&mut self, rule: &Rule) -> Option<bool> {
+        std::mem::take(&mut self.within).then(|| self.content.finish(rule.end_content()))
     }
 
     /// Ends the line with the body; returns whether it was the expected end, or none if it is
     /// empty.
-    pub(super) fn end(&mut self, end: &End) -> Option<bool> {
+    pub(super) fn end(&mut self, rule: &Rule) -> Option<bool> {
         self.after_cr = false;
-        self.end_line(end)
+        self.end_line(rule)
     }
-}
-
-fn expected(end: &End) -> Option<&[u8]> {
-    if let End::Content(content) = end { Some(content) } else { None }
 }

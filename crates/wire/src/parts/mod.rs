@@ -12,6 +12,9 @@ mod events;
 mod lines;
 mod matching;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::ending::Ending;
 use chunks::Chunks;
 use events::Events;
@@ -21,36 +24,60 @@ use lines::Lines;
 const NEVER_NS: u64 = u64::MAX;
 
 /// What a part of an answer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "StreamKindPlan")]
 pub enum Kind {
-    /// An event of an event stream (WHATWG HTML, 9.2, "Server-sent events").
-    Events,
-    /// A chunk (RFC 9112 §7.1), or with HTTP/2 a DATA frame, that is not empty.
+    /// A server-sent event.
+    Sse,
+    /// A chunk of HTTP/1.1, or a DATA frame of HTTP/2.
     Chunks,
-    /// A line that is not empty.
-    Lines,
+    /// A line.
+    Jsonl,
 }
 
-/// What ends a stream, behind its last part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What ends a stream. It is not counted as a part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "StreamEndPlan")]
 pub enum End {
-    /// The end of the body.
-    Body,
-    /// A part with this content and no other; the end of the body follows.
-    Content(Vec<u8>),
-    /// An event of this type; the end of the body follows.
-    Event(Vec<u8>),
+    /// A part with this content.
+    Content {
+        /// The whole content of the part.
+        text: String,
+    },
+    /// A server-sent event of this type.
+    Event {
+        /// The type of the event.
+        name: String,
+    },
 }
 
 /// What the parts of an answer are, and when it has failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "StreamPlan")]
 pub struct Rule {
     /// What a part is.
     pub kind: Kind,
-    /// What ends the stream. It is not counted as a part.
-    pub end: End,
-    /// The longest time without a part once the first has come; none for any time.
+    /// What must come behind the last part; null for the end of the body.
+    #[serde(default)]
+    pub end: Option<End>,
+    /// The longest time without a part once the first has come; null for any time.
+    #[serde(default)]
     pub stall_ns: Option<u64>,
+}
+
+impl Rule {
+    /// The content of the part that ends a stream.
+    fn end_content(&self) -> Option<&[u8]> {
+        if let Some(End::Content { text }) = &self.end { Some(text.as_bytes()) } else { None }
+    }
+
+    /// The type of the event that ends a stream.
+    fn end_event(&self) -> Option<&[u8]> {
+        if let Some(End::Event { name }) = &self.end { Some(name.as_bytes()) } else { None }
+    }
 }
 
 /// The rule of an answer, and the time of the bytes that are being read.
@@ -136,9 +163,9 @@ impl Counts {
 impl Parts {
     pub(crate) fn new(rule: &Rule) -> Self {
         let reader = match rule.kind {
-            Kind::Events => Reader::Events(Events::default()),
+            Kind::Sse => Reader::Events(Events::default()),
             Kind::Chunks => Reader::Chunks(Chunks::default()),
-            Kind::Lines => Reader::Lines(Lines::default()),
+            Kind::Jsonl => Reader::Lines(Lines::default()),
         };
         let counts = Counts::default();
         Parts { reader, counts, first_ns: 0, last_ns: 0, stalls_at_ns: NEVER_NS }
@@ -149,11 +176,9 @@ impl Parts {
     pub(crate) fn take(&mut self, rule: &Rule, slice: &[u8]) {
         let counts = &mut self.counts;
         match &mut self.reader {
-            Reader::Events(events) => {
-                events.take(slice, &rule.end, &mut |is_end| counts.add(is_end))
-            }
-            Reader::Chunks(chunks) => chunks.take(slice, &rule.end),
-            Reader::Lines(lines) => lines.take(slice, &rule.end, &mut |is_end| counts.add(is_end)),
+            Reader::Events(events) => events.take(slice, rule, &mut |is_end| counts.add(is_end)),
+            Reader::Chunks(chunks) => chunks.take(slice, rule),
+            Reader::Lines(lines) => lines.take(slice, rule, &mut |is_end| counts.add(is_end)),
         }
     }
 
@@ -161,7 +186,7 @@ impl Parts {
     #[inline]
     pub(crate) fn end_chunk(&mut self, rule: &Rule) {
         if let Reader::Chunks(chunks) = &mut self.reader
-            && let Some(is_end) = chunks.end(&rule.end)
+            && let Some(is_end) = chunks.end(rule)
         {
             self.counts.add(is_end);
         }
@@ -206,7 +231,7 @@ impl Parts {
     /// Ends the stream with its body. [`Parts::note`] is due once more.
     pub(crate) fn end_body(&mut self, rule: &Rule) {
         if let Reader::Lines(lines) = &mut self.reader
-            && let Some(is_end) = lines.end(&rule.end)
+            && let Some(is_end) = lines.end(rule)
         {
             self.counts.add(is_end);
         }
@@ -220,7 +245,7 @@ impl Parts {
             Reader::Chunks(chunks) => chunks.is_within_chunk(),
             Reader::Lines(_) => false,
         };
-        match (rule.end == End::Body, self.counts.stand) {
+        match (rule.end.is_none(), self.counts.stand) {
             _ if within => Ending::Truncated,
             (_, Stand::Behind) => Ending::Mismatch,
             _ if self.counts.complete == 0 => Ending::Mismatch,

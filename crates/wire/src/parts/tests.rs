@@ -11,12 +11,12 @@ struct Seen {
     ending: Ending,
 }
 
-fn rule(kind: Kind, end: End) -> Rule {
+fn rule(kind: Kind, end: Option<End>) -> Rule {
     Rule { kind, end, stall_ns: None }
 }
 
-fn content(text: &str) -> End {
-    End::Content(text.as_bytes().to_vec())
+fn content(text: &str) -> Option<End> {
+    Some(End::Content { text: text.into() })
 }
 
 /// Reads a body in these slices; each is a chunk.
@@ -63,7 +63,7 @@ fn an_event_stream_has_the_events_that_the_standard_says() {
         ("data: a", seen(0, Truncated)),
         ("Hello, World!", seen(0, Mismatch)),
     ] {
-        let rule = rule(Kind::Events, End::Body);
+        let rule = rule(Kind::Sse, None);
         assert_eq!(read(&rule, &[body.as_bytes()]), expected, "{body:?}");
     }
 }
@@ -85,16 +85,28 @@ fn a_stream_is_whole_only_with_its_end_behind_all_its_parts() {
         ("data: [DONE]\n\n", done(), seen(0, Mismatch)),
         ("data: a\ndata: b\n\ndata: c\n\n", content("a\nb"), seen(1, Mismatch)),
         ("data: c\n\ndata: a\ndata: b\n\n", content("a\nb"), seen(1, Ok)),
-        ("data: a\n\nevent: done\ndata: {}\n\n", End::Event(b"done".to_vec()), seen(1, Ok)),
-        ("data: a\n\ndata: {}\nevent: done\n\n", End::Event(b"done".to_vec()), seen(1, Ok)),
-        ("data: a\n\nevent: done\n\n", End::Event(b"done".to_vec()), seen(1, Truncated)),
+        (
+            "data: a\n\nevent: done\ndata: {}\n\n",
+            Some(End::Event { name: "done".into() }),
+            seen(1, Ok),
+        ),
+        (
+            "data: a\n\ndata: {}\nevent: done\n\n",
+            Some(End::Event { name: "done".into() }),
+            seen(1, Ok),
+        ),
+        (
+            "data: a\n\nevent: done\n\n",
+            Some(End::Event { name: "done".into() }),
+            seen(1, Truncated),
+        ),
         (
             "data: a\n\nevent: done\nevent: x\ndata: b\n\n",
-            End::Event(b"done".to_vec()),
+            Some(End::Event { name: "done".into() }),
             seen(2, Truncated),
         ),
     ] {
-        let rule = rule(Kind::Events, end);
+        let rule = rule(Kind::Sse, end);
         assert_eq!(read(&rule, &[body.as_bytes()]), expected, "{body:?}");
     }
 }
@@ -103,9 +115,9 @@ fn a_stream_is_whole_only_with_its_end_behind_all_its_parts() {
 fn a_line_is_a_part_and_the_last_one_may_end_with_the_body() {
     use Ending::{Mismatch, Ok, Truncated};
     for (body, end, expected) in [
-        ("{}\n{}\n", End::Body, seen(2, Ok)),
-        ("{}\r\n\r\n\n{}", End::Body, seen(2, Ok)),
-        ("\r\n", End::Body, seen(0, Mismatch)),
+        ("{}\n{}\n", None, seen(2, Ok)),
+        ("{}\r\n\r\n\n{}", None, seen(2, Ok)),
+        ("\r\n", None, seen(0, Mismatch)),
         ("{}\nend\n", content("end"), seen(1, Ok)),
         ("{}\nend\r\n", content("end"), seen(1, Ok)),
         ("{}\nend", content("end"), seen(1, Ok)),
@@ -114,7 +126,7 @@ fn a_line_is_a_part_and_the_last_one_may_end_with_the_body() {
         ("{}\n{}\n", content("end"), seen(2, Truncated)),
         ("end\n{}\n", content("end"), seen(1, Mismatch)),
     ] {
-        let rule = rule(Kind::Lines, end);
+        let rule = rule(Kind::Jsonl, end);
         assert_eq!(read(&rule, &[body.as_bytes()]), expected, "{body:?}");
     }
 }
@@ -123,9 +135,9 @@ fn a_line_is_a_part_and_the_last_one_may_end_with_the_body() {
 fn a_chunk_is_a_part_unless_it_is_empty() {
     use Ending::{Mismatch, Ok, Truncated};
     for (chunks, end, expected) in [
-        (&["a", "b"][..], End::Body, seen(2, Ok)),
-        (&["a", "", "b"], End::Body, seen(2, Ok)),
-        (&[""], End::Body, seen(0, Mismatch)),
+        (&["a", "b"][..], None, seen(2, Ok)),
+        (&["a", "", "b"], None, seen(2, Ok)),
+        (&[""], None, seen(0, Mismatch)),
         (&["a", "end"], content("end"), seen(1, Ok)),
         (&["a", "b"], content("end"), seen(2, Truncated)),
     ] {
@@ -133,7 +145,7 @@ fn a_chunk_is_a_part_unless_it_is_empty() {
         let slices: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.as_bytes()).collect();
         assert_eq!(read(&rule, &slices), expected, "{chunks:?}");
     }
-    let rule = rule(Kind::Chunks, End::Body);
+    let rule = rule(Kind::Chunks, None);
     let mut parts = Parts::new(&rule);
     parts.take(&rule, b"a body without chunks");
     assert_eq!(parts.ending(&rule), Ending::Truncated);
@@ -141,7 +153,7 @@ fn a_chunk_is_a_part_unless_it_is_empty() {
 
 #[test]
 fn parts_of_one_read_come_together_and_the_gap_is_from_the_part_before() {
-    let rule = Rule { stall_ns: Some(100), ..rule(Kind::Lines, content("end")) };
+    let rule = Rule { stall_ns: Some(100), ..rule(Kind::Jsonl, content("end")) };
     let mut parts = Parts::new(&rule);
     let mut read = |slice: &[u8], at_ns| {
         parts.take(&rule, slice);
@@ -210,7 +222,7 @@ fn fragments() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_text_has_the_events_of_its_lines(body in fragments()) {
-        let rule = rule(Kind::Events, End::Body);
+        let rule = rule(Kind::Sse, None);
         let (events, within) = events_by_lines(&body);
         let ending = match (within, events) {
             (true, _) => Ending::Truncated,
@@ -224,9 +236,9 @@ proptest! {
     fn a_split_never_changes_what_is_seen(
         body in fragments(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
-        kind in prop::sample::select(vec![Kind::Events, Kind::Lines]),
+        kind in prop::sample::select(vec![Kind::Sse, Kind::Jsonl]),
         end in prop::sample::select(vec![
-            End::Body, content("[DONE]"), End::Event(b"done".to_vec()),
+            None, content("[DONE]"), Some(End::Event { name: "done".into() }),
         ]),
     ) {
         let rule = rule(kind, end);

@@ -4,10 +4,11 @@
 //! bytes are valid on every connection. Only values with places are encoded each time. Fields about
 //! the connection are left out, and `Host` becomes `:authority` (RFC 9113 §8.2.2, §8.3.1).
 
-use super::text::{StepTexts, Text};
+use super::text::Text;
 use crate::http2::hpack::Indexing;
 use crate::http2::hpack::literal::{begin, field, plain_string};
 use crate::http2::request::is_left_out;
+use crate::message::Texts;
 
 /// A header block, up to the fields that only some requests have.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +30,7 @@ pub(super) enum Part {
 
 impl Block {
     /// The block of a step, whose headers have these values.
-    pub(super) fn of(scheme: &str, texts: &StepTexts<'_>, values: &[&Text]) -> Self {
+    pub(super) fn of(scheme: &str, texts: &Texts<'_>, values: &[&Text]) -> Self {
         let mut block = Block::default();
         let mut pending = Vec::new();
         for (name, value) in [(":method", texts.method), (":scheme", scheme)] {

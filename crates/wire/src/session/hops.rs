@@ -49,9 +49,8 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Turn;
-    use crate::message::{Filling, Site};
-    use crate::session::{Extractor, StepTexts, Take};
+    use crate::message::{Filling, Site, Texts, Turn};
+    use crate::session::{Extractor, Take};
 
     struct Counting;
 
@@ -71,7 +70,7 @@ mod tests {
         let headers =
             [pair("Host", "h:1"), pair("Content-Type", "text/plain"), pair("X", "{random}")];
         let (path, body) = ("/log/in?{random}", Some(&b"me"[..]));
-        let texts = StepTexts { method: "POST", path, headers: &headers, body };
+        let texts = Texts { method: "POST", path, headers: &headers, body };
         let take = Take { value: "id".to_owned(), from: Extractor::Header("X-Id".to_owned()) };
         script.add(&texts, vec![take]).expect("known values");
         script

@@ -69,13 +69,13 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use crate::message::Site;
+    use crate::message::{Site, Texts};
     use std::time::Duration;
 
     use super::*;
     use crate::http2::hpack::Decoder;
     use crate::message::Turn;
-    use crate::session::{BODY_BYTES_MOST, Extractor, StepTexts, Take};
+    use crate::session::{BODY_BYTES_MOST, Extractor, Take};
     use proptest::prelude::*;
 
     /// Fills every place of a column with the same value.
@@ -102,13 +102,13 @@ mod tests {
         let take = |value: &str, from| Take { value: value.to_owned(), from };
         let first = [pair("Host", "h:1"), pair("Connection", "keep-alive"), pair("A", "{random}")];
         let (path, body) = ("/in?u={user}", Some(&br#"{"user":"{user}{random}"}"#[..]));
-        let texts = StepTexts { method: "POST", path, headers: &first, body };
+        let texts = Texts { method: "POST", path, headers: &first, body };
         let json = Extractor::json("/token").expect("a pointer");
         let takes = vec![take("token", json), take("id", Extractor::Header("X-Id".to_owned()))];
         script.add(&texts, takes).expect("known values");
         let second = [pair("Host", "h:1"), pair("Authorization", "Bearer {token}")];
         let path = "/items/{id}?{repeat}";
-        let texts = StepTexts { method: "GET", path, headers: &second, body: None };
+        let texts = Texts { method: "GET", path, headers: &second, body: None };
         script.add(&texts, Vec::new()).expect("known values");
         script
     }

@@ -19,4 +19,4 @@ mod text;
 pub use extract::{BODY_BYTES_MOST, Extractor, REGEX_BYTES_MOST, VALUE_BYTES_MOST};
 pub use script::{Script, Step, Take};
 pub use state::Session;
-pub use text::{BUILT_IN, StepTexts, is_name};
+pub use text::{BUILT_IN, is_name};

@@ -2,9 +2,8 @@
 
 use super::block::Block;
 use super::extract::Extractor;
-use super::text::{Names, StepTexts, Text};
-use crate::message::Site;
-use crate::message::is_of_body;
+use super::text::{Names, Text};
+use crate::message::{Site, Texts, is_of_body};
 
 /// A value that is taken from the answer to a step.
 #[derive(Clone, Debug)]
@@ -79,7 +78,7 @@ impl Script {
     ///
     /// # Errors
     /// The name of a value that no step before takes.
-    pub fn add(&mut self, texts: &StepTexts<'_>, takes: Vec<Take>) -> Result<(), String> {
+    pub fn add(&mut self, texts: &Texts<'_>, takes: Vec<Take>) -> Result<(), String> {
         let mut step = self.cut(texts)?;
         for value in step.headers.iter().flat_map(|(_, value)| value.taken()) {
             self.in_header[value] = true;
@@ -89,7 +88,7 @@ impl Script {
         if self.follows {
             let headers = texts.headers.iter().filter(|(name, _)| !is_of_body(name.as_bytes()));
             let headers: Vec<_> = headers.cloned().collect();
-            let get = StepTexts { method: "GET", path: texts.path, headers: &headers, body: None };
+            let get = Texts { method: "GET", path: texts.path, headers: &headers, body: None };
             let (needs_body, takes) = (step.needs_body, step.takes.clone());
             step.as_get = Some(Box::new(Step { needs_body, takes, ..self.cut(&get)? }));
         }
@@ -98,7 +97,7 @@ impl Script {
     }
 
     /// Cuts the texts of a step, from whose answer nothing is taken yet.
-    fn cut(&self, texts: &StepTexts<'_>) -> Result<Step, String> {
+    fn cut(&self, texts: &Texts<'_>) -> Result<Step, String> {
         let names = Names { taken: &self.values, columns: &self.columns };
         let cut = |text: &[u8]| Text::cut(text, names, false);
         let path = Text::cut(texts.path.as_bytes(), names, true)?;

@@ -63,19 +63,6 @@ pub(super) struct Text {
     pub(super) in_path: bool,
 }
 
-/// The texts of one step, before they are cut at their places.
-#[derive(Clone, Copy, Debug)]
-pub struct StepTexts<'a> {
-    /// The method.
-    pub method: &'a str,
-    /// The request target.
-    pub path: &'a str,
-    /// The names and values of the headers.
-    pub headers: &'a [(String, String)],
-    /// The body, if any.
-    pub body: Option<&'a [u8]>,
-}
-
 /// Whether this can be the name of a value: a letter or `_`, then letters, digits, `_` and `-`.
 pub fn is_name(name: &[u8]) -> bool {
     let starts = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');

@@ -31,18 +31,23 @@ pub use joining::Joining;
 pub use memory::Memory;
 pub use stamp::{STAMP_BYTES, Stamp};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stamp::Padding;
 
-/// The encodings in which servers express the contract's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// How the messages of the contract `ws-shootout` are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "DialectPlan")]
 pub enum Dialect {
-    /// `{"type":"echo","payload":…}`.
+    /// Objects with `type` and `payload`.
+    #[default]
     Json,
-    /// A type byte, a length, eight bytes for the key, padding.
+    /// A type byte, a length, a time, padding.
     Binary,
-    /// Rails' Action Cable: the channel `BenchmarkChannel`, subprotocol `actioncable-v1-json`.
+    /// Rails' Action Cable.
     ActionCable,
-    /// Phoenix channels with the first serializer (objects): the topic `room:lobby`.
+    /// Phoenix channels.
     Phoenix,
 }
 
@@ -141,7 +146,7 @@ impl Dialect {
     pub const ALL: [Dialect; 4] =
         [Dialect::Json, Dialect::Binary, Dialect::ActionCable, Dialect::Phoenix];
 
-    /// The name of the dialect in plans and on the command line.
+    /// The name of the dialect in plans.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Json => "json",
@@ -257,14 +262,5 @@ impl Dialect {
             Dialect::Phoenix => phoenix::answer(message, due),
         };
         asked.unwrap_or_else(Asked::Error)
-    }
-}
-
-impl std::str::FromStr for Dialect {
-    type Err = &'static str;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let known = Dialect::ALL.into_iter().find(|dialect| dialect.name() == name);
-        known.ok_or("dialects are json, binary, actioncable and phoenix")
     }
 }

@@ -45,7 +45,7 @@ struct World {
 }
 
 impl World {
-    fn asked(count: usize, kind: Kind, end: End) -> Self {
+    fn asked(count: usize, kind: Kind, end: Option<End>) -> Self {
         let rule = Rule { kind, end, stall_ns: Some(50) };
         let (arrived, whole) = (RefCell::default(), RefCell::default());
         let book = Book { rules: idempotent(), rule, at_ns: 0, arrived, whole };
@@ -95,7 +95,7 @@ fn a_frame_is_a_part_however_it_is_read() {
         .data(1, b"", false)
         .padded(frame::Kind::Data, 1, b"de", 3);
     for cut in 0..=peer.0.len() {
-        let mut world = World::asked(1, Kind::Chunks, End::Body);
+        let mut world = World::asked(1, Kind::Chunks, None);
         let (one, two) = peer.0.split_at(cut);
         world.receive(5, &Peer(one.to_vec()));
         world.receive(5, &Peer(two.to_vec()));
@@ -106,7 +106,7 @@ fn a_frame_is_a_part_however_it_is_read() {
 
 #[test]
 fn each_stream_is_judged_by_its_own_end() {
-    let mut world = World::asked(4, Kind::Events, End::Content(b"[DONE]".to_vec()));
+    let mut world = World::asked(4, Kind::Sse, Some(End::Content { text: "[DONE]".into() }));
     let answers = Peer::default()
         .headers(1, OK, false)
         .headers(3, OK, false)
@@ -127,7 +127,7 @@ fn each_stream_is_judged_by_its_own_end() {
 
 #[test]
 fn a_stream_that_stalls_is_reset_and_the_others_go_on() {
-    let mut world = World::asked(2, Kind::Events, End::Body);
+    let mut world = World::asked(2, Kind::Sse, None);
     world.receive(5, &Peer::default().headers(1, OK, false).headers(3, OK, false));
     assert_eq!(world.due_ns(), Some(1000), "the first part has the whole time of the request");
     world.receive(10, &data(1, "data: a\n\n"));

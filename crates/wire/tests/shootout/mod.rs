@@ -46,10 +46,11 @@ fn a_client_becomes_a_listener_of_our_own_server_in_every_dialect() {
 
 #[test]
 fn names_are_read_as_they_are_written_and_no_others() {
+    let read = |name: &str| serde_json::from_value(name.into()).ok();
     for dialect in Dialect::ALL {
-        assert_eq!(dialect.name().parse(), Ok(dialect));
+        assert_eq!(read(dialect.name()), Some(dialect));
     }
-    assert!("Json".parse::<Dialect>().is_err());
+    assert_eq!(read("Json"), None);
 }
 
 /// What a dialect's method writes.
