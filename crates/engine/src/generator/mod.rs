@@ -273,13 +273,10 @@ impl<P: Protocol> Generator<P> {
         let asked = client.outstanding() > 0;
         // Each datagram is an arrival of its own; bytes of a stream are one together.
         let apart = matches!(received, Received::Datagrams(_));
-        let mut row = Row::default();
+        let (mut row, own_ns) = (Row::new(apart), arrived_ns.filter(|_| apart));
         let mut on_outcome = |outcome| {
-            if apart {
-                accounting.note_arrival(now_ns, arrived_ns, Some(&outcome));
-                accounting.settle(state, now_ns, outcome);
-            } else if let Some(before) = row.add(outcome) {
-                accounting.settle(state, now_ns, before);
+            if let Some(before) = row.add(outcome) {
+                accounting.settle_arrived(state, now_ns, own_ns, before);
             }
         };
         let disposition = self.codec.protocol.handle_input(
@@ -289,9 +286,7 @@ impl<P: Protocol> Generator<P> {
             &mut on_outcome,
         );
         let last = row.end();
-        if !apart {
-            accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
-        }
+        accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
         if let Some(last) = last {
             accounting.settle(state, now_ns, last);
         }

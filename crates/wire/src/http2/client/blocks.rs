@@ -50,6 +50,7 @@ impl<T: Copy> Client<T> {
         self.decode_block(number, ends, block, awaits_head, reading)
     }
 
+    #[inline(never)]
     fn decode_block<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
