@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trueload_drive::{Clock, Looks, SpeedWatch, distance_ns};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, Role};
@@ -79,7 +79,7 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
         Some(_) => {
-            return Err(Failure::Plan("the first line must be generate or serve".into()));
+            return refused("the first line must be generate or serve");
         }
         None => return done(Why::Orphaned),
     };
@@ -104,7 +104,7 @@ type Watched = Option<(u64, SpeedWatch)>;
 /// Reports the speeds of the CPUs that were watched, and begins to watch others.
 fn report_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), Failure> {
     if cpus.len() > WATCHED_MOST {
-        return Err(Failure::Plan(format!("cpus: more than {WATCHED_MOST}")));
+        return refused(format_args!("cpus: more than {WATCHED_MOST}"));
     }
     let (from_ns, seen) = watched
         .take()
@@ -150,7 +150,7 @@ fn first(clock: Clock, events: &Receiver<Event>) -> Result<Option<ToEngine>, Fai
                 Ok(ToEngine::Clock { id }) => report_clock(clock, id)?,
                 Ok(ToEngine::Distance { cpus }) => report_distance(cpus)?,
                 Ok(message) => return Ok(Some(message)),
-                Err(refused) => return Err(Failure::Plan(refused.0)),
+                Err(refusal) => return refused(refusal.0),
             },
             _ => return Ok(None),
         }
@@ -187,7 +187,7 @@ fn work(
                     Ok(ToEngine::Distance { cpus }) => report_distance(cpus),
                     Ok(ToEngine::Speeds { cpus }) => report_speeds(clock, &mut watched, &cpus),
                     Ok(message) => role.handle_message(message),
-                    Err(refused) => Err(Failure::Plan(refused.0)),
+                    Err(refusal) => refused(refusal.0),
                 }
             }
             event => role.handle_event(event),

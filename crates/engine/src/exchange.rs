@@ -11,7 +11,7 @@ use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Outgoing;
 
 use crate::blobs::{self, Blobs};
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::protocol::{ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
 use crate::request::check_request;
 
@@ -30,7 +30,6 @@ pub(crate) fn payload(exchange: &ExchangePlan) -> Option<&String> {
 
 /// Refuses a plan that cannot be carried out, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
-    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     if plan.request.is_some() || !plan.targets.is_empty() || !plan.scenario.is_empty() {
         return refused("exchange: excludes request, targets and scenario");
     }
@@ -53,8 +52,9 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
             check_request("exchange.opening", opening)?;
             self::opening(opening)?;
             if *padding as usize > MESSAGE_BYTES_MOST {
-                let what = format!("exchange.padding: must be at most {MESSAGE_BYTES_MOST}");
-                return Err(Failure::Plan(what));
+                return refused(format_args!(
+                    "exchange.padding: must be at most {MESSAGE_BYTES_MOST}"
+                ));
             }
             let shared = plan.threads > 1 || plan.pipeline > 1 || plan.close;
             if shared {
@@ -83,15 +83,15 @@ pub(crate) fn datagrams(
 ) -> Result<Messages, Failure> {
     let messages = messages(payload_sha256, size, blobs)?;
     if !(SIZE_LEAST..=SIZE_MOST).contains(&messages.size()) {
-        let what = format!("exchange.size: a datagram has {SIZE_LEAST} to {SIZE_MOST} bytes");
-        return Err(Failure::Plan(what));
+        return refused(format_args!(
+            "exchange.size: a datagram has {SIZE_LEAST} to {SIZE_MOST} bytes"
+        ));
     }
     Ok(messages)
 }
 
 /// Refuses a phase that does not fit the exchange, naming the field.
 pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
-    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     let broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
     match phase.load {
         LoadPlan::Turns { .. } if !broadcast => refused("load: turns are for ws_broadcast"),
@@ -120,8 +120,7 @@ pub(crate) fn messages(
     let bytes = blobs.get(Some(payload_sha256)).map_or(&[][..], Vec::as_slice);
     let size = size.map_or(bytes.len(), |size| size as usize);
     if size > MESSAGE_BYTES_MOST {
-        let what = format!("exchange.size: must be at most {MESSAGE_BYTES_MOST}");
-        return Err(Failure::Plan(what));
+        return refused(format_args!("exchange.size: must be at most {MESSAGE_BYTES_MOST}"));
     }
     Messages::new(Arc::from(bytes), size).ok_or_else(|| {
         let what = "exchange.size: must be 1 or more, and the payload a multiple of it";

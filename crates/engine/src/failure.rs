@@ -1,5 +1,6 @@
 //! The failures of an engine, and the class that the front is told.
 
+use std::fmt::Display;
 use std::io;
 
 /// A failure of an engine.
@@ -45,4 +46,9 @@ impl Failure {
             Failure::Engine(_) | Failure::Stdout(_) => "engine",
         }
     }
+}
+
+/// Refuses a plan.
+pub(crate) fn refused<T>(what: impl Display) -> Result<T, Failure> {
+    Err(Failure::Plan(what.to_string()))
 }

@@ -13,7 +13,7 @@ use trueload_load::Stop;
 use trueload_meter::{Failed, Packed, Series, Sparse};
 
 use crate::blobs::Blobs;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::generator::{
     Command, Connected, DoneReport, PhaseShare, Report, START_LEAD_NS, TickReport,
 };
@@ -340,7 +340,7 @@ impl Role {
         if !phase.is_some_and(|phase| phase.is_divisible) {
             let id = share.id.escape_debug();
             let what = "is no phase that goes on and can be divided anew";
-            return Err(Failure::Plan(format!("share.id: '{id}' {what}")));
+            return refused(format_args!("share.id: '{id}' {what}"));
         }
         plan::check_share(&self.plan, &share.part)?;
         self.plan.part = share.part;
@@ -428,7 +428,7 @@ impl role::Role for Role {
                 self.blobs.take(&blob)?;
                 self.start_when_complete()
             }
-            ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
+            ToEngine::Blob(_) => refused("blob: comes too late"),
             ToEngine::Phase(phase) => {
                 plan::check_phases(self.phases.len() + self.waiting.len())?;
                 plan::check_phase(&self.plan, &phase)?;
@@ -458,7 +458,7 @@ impl role::Role for Role {
             _ => {
                 let takes =
                     "blob, phase, share, clock, distance, speeds, settle, charge, lease and stop";
-                Err(Failure::Plan(format!("a generator takes {takes}")))
+                refused(format_args!("a generator takes {takes}"))
             }
         }
     }

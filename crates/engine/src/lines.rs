@@ -21,6 +21,18 @@ const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 #[error("{0}")]
 pub struct LineError(pub String);
 
+/// Reads a kind of line from the fields beside its type.
+macro_rules! fields {
+    ($rest:expr, $kind:ident { $($field:ident: $of:ty),* }) => {{
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct $kind {
+            $($field: $of,)*
+        }
+        read($rest).map(|$kind { $($field),* }| ToEngine::$kind { $($field),* })
+    }};
+}
+
 /// Parses one line of the front.
 ///
 /// # Errors
@@ -42,14 +54,12 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "blob" => read(rest).map(ToEngine::Blob),
         "phase" => read(rest).map(ToEngine::Phase),
         "share" => read(rest).map(ToEngine::Share),
-        "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
-        "clock" => read(rest).map(|AskClock { id }| ToEngine::Clock { id }),
-        "distance" => read(rest).map(|Distance { cpus }| ToEngine::Distance { cpus }),
-        "speeds" => read(rest).map(|Speeds { cpus }| ToEngine::Speeds { cpus }),
-        "settle" => {
-            read(rest).map(|Settle { id, sent, until_ns }| ToEngine::Settle { id, sent, until_ns })
-        }
-        "charge" => read(rest).map(|Charge { id, failed }| ToEngine::Charge { id, failed }),
+        "mark" => fields!(rest, Mark { id: String }),
+        "clock" => fields!(rest, Clock { id: u64 }),
+        "distance" => fields!(rest, Distance { cpus: [u32; 2] }),
+        "speeds" => fields!(rest, Speeds { cpus: Vec<u32> }),
+        "settle" => fields!(rest, Settle { id: String, sent: SentPlan, until_ns: Option<u64> }),
+        "charge" => fields!(rest, Charge { id: String, failed: Vec<FailedMessage> }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(LineError(format!(
@@ -58,51 +68,6 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
             kind.escape_debug()
         ))),
     }
-}
-
-/// The fields of a mark beside its type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Mark {
-    id: String,
-}
-
-/// The fields of a question for the clock beside its type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AskClock {
-    id: u64,
-}
-
-/// The fields of a question for a distance beside its type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Distance {
-    cpus: [u32; 2],
-}
-
-/// The CPUs to watch, beside the type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Speeds {
-    cpus: Vec<u32>,
-}
-
-/// The fields of a settlement beside its type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Settle {
-    id: String,
-    sent: SentPlan,
-    until_ns: Option<u64>,
-}
-
-/// The fields of a charge beside its type.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Charge {
-    id: String,
-    failed: Vec<FailedMessage>,
 }
 
 fn read<T: DeserializeOwned>(value: Value) -> Result<T, LineError> {

@@ -6,7 +6,7 @@ use trueload_wire::message::mark_used;
 
 use crate::blobs::Blobs;
 use crate::data::{self, Source};
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::protocol::{DataPlan, GeneratePlan};
 use crate::replay;
 use crate::request;
@@ -86,16 +86,15 @@ fn in_headers(plan: &GeneratePlan, data: &DataPlan) -> Vec<bool> {
 
 /// Refuses data that cannot be read as the plan has it, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
-    let refused = |what: &str| Err(Failure::Plan(format!("data{what}")));
     let Some(data) = &plan.data else { return Ok(()) };
     if plan.exchange.is_some() {
-        return refused(": excludes exchange");
+        return refused("data: excludes exchange");
     }
     if data.path.is_some() != data.blobs.is_empty() {
-        return refused(".path: either this or blobs must be given");
+        return refused("data.path: either this or blobs must be given");
     }
     if !(1..=COLUMNS_MOST).contains(&data.columns.len()) {
-        return refused(&format!(".columns: must be 1 to {COLUMNS_MOST}"));
+        return refused(format_args!("data.columns: must be 1 to {COLUMNS_MOST}"));
     }
     Ok(())
 }

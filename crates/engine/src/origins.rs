@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trueload_load::{Origins, dealt};
 use trueload_meter::TargetMeter;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::generator::{Config, Connected, DoneReport};
 use crate::protocol::{GeneratePlan, OriginConnections, PhasePlan};
 use crate::sums;
@@ -149,30 +149,27 @@ pub(crate) fn slots(plan: &GeneratePlan, division: Option<&Division>, total: u32
 
 /// Refuses invalid origins, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
-    let refused = |what: String| Err(Failure::Plan(what));
     if let Some(target) =
         plan.targets.iter().position(|target| target.origin as usize >= plan.origins.len().max(1))
     {
-        return refused(format!("targets[{target}].origin: there is none of this number"));
+        return refused(format_args!("targets[{target}].origin: there is none of this number"));
     }
     if plan.origins.is_empty() {
         return Ok(());
     }
     if plan.origins.len() > ORIGINS_MOST {
-        return refused(format!("origins: must be at most {ORIGINS_MOST}"));
+        return refused(format_args!("origins: must be at most {ORIGINS_MOST}"));
     }
     if !plan.addresses.is_empty() || plan.tls.is_some() {
-        return refused(
-            "origins: have the addresses and TLS; the plan itself must have none".into(),
-        );
+        return refused("origins: have the addresses and TLS; the plan itself must have none");
     }
     if let Some(origin) = plan.origins.iter().position(|origin| origin.addresses.is_empty()) {
-        return refused(format!("origins[{origin}].addresses: must name one"));
+        return refused(format_args!("origins[{origin}].addresses: must name one"));
     }
     let targets =
         |origin: usize| plan.targets.iter().any(|target| target.origin as usize == origin);
     if let Some(origin) = (0..plan.origins.len()).find(|origin| !targets(*origin)) {
-        return refused(format!("origins[{origin}]: has no target"));
+        return refused(format_args!("origins[{origin}]: has no target"));
     }
     check_connections(plan, plan.connections)
 }
@@ -185,8 +182,9 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 fn check_connections(plan: &GeneratePlan, connections: u32) -> Result<(), Failure> {
     let origins = plan.origins.len();
     if (connections as usize) < origins {
-        let message = format!("connections: must be at least {origins}, one for each origin");
-        return Err(Failure::Plan(message));
+        return refused(format_args!(
+            "connections: must be at least {origins}, one for each origin"
+        ));
     }
     Ok(())
 }

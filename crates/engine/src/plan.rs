@@ -10,7 +10,7 @@ use trueload_wire::tls::client;
 
 use crate::blobs::Blobs;
 use crate::exchange;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::follow;
 use crate::generator::{Config, NewPart};
 use crate::loading;
@@ -67,8 +67,8 @@ pub(crate) fn is_complete(plan: &GeneratePlan, blobs: &Blobs) -> bool {
 /// Refuses a number that is 0, or too large.
 fn within(field: &str, value: u64, most: u64) -> Result<(), Failure> {
     match value {
-        0 => Err(Failure::Plan(format!("{field}: must not be 0"))),
-        value if value > most => Err(Failure::Plan(format!("{field}: must be at most {most}"))),
+        0 => refused(format_args!("{field}: must not be 0")),
+        value if value > most => refused(format_args!("{field}: must be at most {most}")),
         _ => Ok(()),
     }
 }
@@ -76,10 +76,10 @@ fn within(field: &str, value: u64, most: u64) -> Result<(), Failure> {
 /// Refuses a plan that cannot be carried out, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.protocol != PROTOCOL {
-        return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
+        return refused(format_args!("protocol: must be {PROTOCOL}"));
     }
     if plan.addresses.is_empty() && plan.origins.is_empty() {
-        return Err(Failure::Plan("addresses: must name one".into()));
+        return refused("addresses: must name one");
     }
     within("connections", plan.connections.into(), CONNECTIONS_MOST.into())?;
     within("pipeline", plan.pipeline.into(), PIPELINE_MOST.into())?;
@@ -92,8 +92,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     check_spin(plan.spin_ns)?;
     if plan.coalesce_ns > COALESCE_NS_MOST {
-        let most = format!("coalesce_ns: must be at most {COALESCE_NS_MOST}");
-        return Err(Failure::Plan(most));
+        return refused(format_args!("coalesce_ns: must be at most {COALESCE_NS_MOST}"));
     }
     check_part(plan)?;
     check_http2(plan)?;
@@ -117,7 +116,6 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
 /// Refuses windows that HTTP/2 does not allow, and options that do not work with HTTP/2.
 fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
     let Some(http2) = plan.http2 else { return Ok(()) };
-    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     if !(1..=WINDOW_MOST).contains(&http2.stream_window) {
         return refused("http2.stream_window: must be 1 to 2^31 - 1");
     }
@@ -144,8 +142,7 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
 fn check_connect_open(plan: &GeneratePlan) -> Result<(), Failure> {
     let kept = !plan.close || plan.exchange.is_some() || !plan.scenario.is_empty();
     if plan.connect_open && kept {
-        let why = "connect_open: needs close, and excludes exchange and scenario";
-        return Err(Failure::Plan(why.to_owned()));
+        return refused("connect_open: needs close, and excludes exchange and scenario");
     }
     Ok(())
 }
@@ -158,7 +155,7 @@ fn check_rates(plan: &GeneratePlan) -> Result<(), Failure> {
         let Some(rate) = rate else { continue };
         within(field, rate, SLOW_MOST_PER_S)?;
         if exchange::is_of_datagrams(plan) {
-            return Err(Failure::Plan(format!("{field}: excludes datagrams")));
+            return refused(format_args!("{field}: excludes datagrams"));
         }
     }
     Ok(())
@@ -167,7 +164,6 @@ fn check_rates(plan: &GeneratePlan) -> Result<(), Failure> {
 /// Refuses streams that cannot be read or never stall.
 fn check_stream(plan: &GeneratePlan) -> Result<(), Failure> {
     let Some(stream) = &plan.stream else { return Ok(()) };
-    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     if plan.exchange.is_some() {
         return refused("stream: excludes exchange");
     }
@@ -181,19 +177,18 @@ fn check_stream(plan: &GeneratePlan) -> Result<(), Failure> {
 /// Refuses an invalid part, or one that would have nothing to do.
 fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
     let part = &plan.part;
-    let refused = |what: String| Err(Failure::Plan(what));
     if part.of == 0 || part.of > PARTS_MOST {
-        return refused(format!("part: must be one of 1 to {PARTS_MOST}"));
+        return refused(format_args!("part: must be one of 1 to {PARTS_MOST}"));
     }
     if part.places().is_none() {
-        return refused(request::PARTS.to_owned());
+        return refused(request::PARTS);
     }
     let broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
     if !part.more.is_empty() && (broadcast || !plan.origins.is_empty()) {
-        return refused("part.more: excludes ws_broadcast and origins".into());
+        return refused("part.more: excludes ws_broadcast and origins");
     }
     if part.slots(plan.connections, plan.threads) == 0 {
-        return Err(Failure::Plan("part: has no connection; name more connections".into()));
+        return refused("part: has no connection; name more connections");
     }
     Ok(())
 }
@@ -201,16 +196,15 @@ fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
 /// Refuses a spin that would keep a thread from ever going to sleep.
 pub(crate) fn check_spin(spin_ns: u64) -> Result<(), Failure> {
     if spin_ns > SPIN_NS_MOST {
-        return Err(Failure::Plan(format!("spin_ns: must be at most {SPIN_NS_MOST}")));
+        return refused(format_args!("spin_ns: must be at most {SPIN_NS_MOST}"));
     }
     Ok(())
 }
 
 /// Refuses faults that cannot be produced as requested.
 pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
-    let refused = |field: &str, what: &str| {
-        Err(Failure::Plan(format!("service.faults.{field}: must {what}")))
-    };
+    let refused =
+        |field: &str, what: &str| refused(format_args!("service.faults.{field}: must {what}"));
     for (field, share) in faults.shares() {
         if !(0.0..=1.0).contains(&share) {
             return refused(field, "be 0 to 1");
@@ -256,8 +250,9 @@ pub(crate) fn rates(plan: &GeneratePlan) -> Rates {
 /// Refuses one more phase if there have been too many.
 pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
     if before >= PHASES_MOST {
-        let message = format!("phase: one engine runs at most {PHASES_MOST}; start another");
-        return Err(Failure::Plan(message));
+        return refused(format_args!(
+            "phase: one engine runs at most {PHASES_MOST}; start another"
+        ));
     }
     Ok(())
 }
@@ -272,7 +267,6 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 
 /// Refuses another part of a load that cannot be divided anew, or a part without a connection.
 pub(crate) fn check_share(plan: &GeneratePlan, part: &PartPlan) -> Result<(), Failure> {
-    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     let is_broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
     let is_numbered = plan.data.is_some() || plan.replay.is_some() || !plan.targets.is_empty();
     let is_fixed = plan.connect_open || !plan.origins.is_empty() || !plan.scenario.is_empty();
@@ -286,37 +280,36 @@ pub(crate) fn check_share(plan: &GeneratePlan, part: &PartPlan) -> Result<(), Fa
 }
 
 fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
-    let refused = |what: String| Err(Failure::Plan(what));
     let opens = matches!(phase.load, LoadPlan::Open { .. }) && phase.idle == 0;
     if plan.connect_open && !opens {
-        return refused("load: with connect_open it must be open, and no connection idle".into());
+        return refused("load: with connect_open it must be open, and no connection idle");
     }
     if phase.connections == Some(0) {
-        return refused("connections: must not be 0".into());
+        return refused("connections: must not be 0");
     }
     if phase.from_ns > 0 {
         check_share(plan, &plan.part)?;
         check_divisible(phase)?;
     }
     if phase.connections.is_some_and(|connections| phase.idle > connections) {
-        return refused("idle: must be at most connections".into());
+        return refused("idle: must be at most connections");
     }
     let (field, stages, most) = match &phase.load {
         LoadPlan::Turns { concurrent } if (1..=CONCURRENT_MOST).contains(concurrent) => {
             return Ok(());
         }
         LoadPlan::Turns { .. } => {
-            return refused(format!("load.concurrent: must be 1 to {CONCURRENT_MOST}"));
+            return refused(format_args!("load.concurrent: must be 1 to {CONCURRENT_MOST}"));
         }
         LoadPlan::Closed { active } => ("load.active", active, f64::from(CONNECTIONS_MOST)),
         LoadPlan::Open { stages, .. } if stages.is_empty() => {
-            return refused("load.stages: must name one".into());
+            return refused("load.stages: must name one");
         }
         LoadPlan::Open { stages, .. } => ("load.stages", stages, RATE_MOST_PER_S),
     };
     for (index, stage) in stages.iter().enumerate() {
         if ![stage.from, stage.to].iter().all(|value| (0.0..=most).contains(value)) {
-            return refused(format!("{field}[{index}]: from and to must be 0 to {most}"));
+            return refused(format_args!("{field}[{index}]: from and to must be 0 to {most}"));
         }
     }
     Ok(())
@@ -334,7 +327,7 @@ pub(crate) fn check_divisible(phase: &PhasePlan) -> Result<(), Failure> {
         return Ok(());
     }
     let needs = "a duration, all connections active, and none idle";
-    Err(Failure::Plan(format!("phase: to be divided anew it needs {needs}")))
+    refused(format_args!("phase: to be divided anew it needs {needs}"))
 }
 
 /// The load of a phase; `recording` is that of the plan's replay.

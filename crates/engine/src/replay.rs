@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use trueload_load::Recording;
 
 use crate::blobs::Blobs;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::generator::Target;
 use crate::protocol::{
     ArrivalsPlan, GeneratePlan, LoadPlan, PhasePlan, RecordedRequest, ReplayPlan, RequestPlan,
@@ -26,7 +26,7 @@ const REQUESTS_MOST: usize = 1_000_000;
 /// Bytes of an entry: 8 for its time, 4 for the index of its request.
 const ENTRY_BYTES: usize = 12;
 
-fn refused(what: &str) -> Failure {
+fn unusable(what: &str) -> Failure {
     Failure::Plan(format!("replay.{what}"))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn read(
             continue;
         }
         if targets.len() == REQUESTS_MOST {
-            return Err(refused(&format!("requests: must be at most {REQUESTS_MOST}")));
+            return refused(format_args!("replay.requests: must be at most {REQUESTS_MOST}"));
         }
         let target = target(plan, line)?;
         let len = target.text.http1().map_or(0, |template| template.len_most(0));
@@ -61,23 +61,23 @@ pub(crate) fn read(
         targets.push(target);
     }
     let recording = recording(&entries)
-        .ok_or_else(|| refused("entries: must be whole, in order of time, and at least one"))?;
+        .ok_or_else(|| unusable("entries: must be whole, in order of time, and at least one"))?;
     if plan.replay.as_ref().is_some_and(|replay| replay.count != recording.count()) {
-        return Err(refused("count: is not that of the entries"));
+        return refused("replay.count: is not that of the entries");
     }
     if recording.last_request() as usize >= targets.len() {
-        return Err(refused("entries: one has no request"));
+        return refused("replay.entries: one has no request");
     }
     Ok(Replay { recording: Arc::new(recording), targets: targets.into(), longest })
 }
 
 /// A request in the form that is sent, from its line.
 fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
-    let unreadable = |error: serde_json::Error| refused(&format!("requests: {error}"));
+    let unreadable = |error: serde_json::Error| unusable(&format!("requests: {error}"));
     let recorded: RecordedRequest = serde_json::from_slice(line).map_err(unreadable)?;
     let RecordedRequest { method, path, headers, body, statuses } = recorded;
     let decoded = body.map(|text| STANDARD.decode(text)).transpose();
-    let body = decoded.map_err(|_| refused("requests: a body is not base64"))?;
+    let body = decoded.map_err(|_| unusable("requests: a body is not base64"))?;
     let request = RequestPlan { method, path, headers, body_sha256: None, template: false };
     request::check_request("replay.requests", &request)?;
     let RequestPlan { method, path, headers, .. } = &request;
@@ -119,26 +119,22 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         || plan.data.is_some()
         || !(plan.targets.is_empty() && plan.scenario.is_empty() && plan.origins.is_empty());
     if others {
-        let what = "replay: excludes request, targets, scenario, origins, data and exchange";
-        return Err(Failure::Plan(what.into()));
+        return refused("replay: excludes request, targets, scenario, origins, data and exchange");
     }
     if !plan.part.more.is_empty() {
-        return Err(Failure::Plan(
-            "replay: hosts share it in equal parts: excludes part.more".into(),
-        ));
+        return refused("replay: hosts share it in equal parts: excludes part.more");
     }
     if !(1..=ENTRIES_MOST).contains(&replay.count) {
-        return Err(refused(&format!("count: must be 1 to {ENTRIES_MOST}")));
+        return refused(format_args!("replay.count: must be 1 to {ENTRIES_MOST}"));
     }
     if replay.requests.is_empty() || replay.entries.is_empty() {
-        return Err(refused("requests: these and entries must come as blobs"));
+        return refused("replay.requests: these and entries must come as blobs");
     }
     Ok(())
 }
 
 /// Refuses a phase that sends something else than the recorded traffic, or has none to send.
 pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
-    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     let silent = Some(phase.idle) == phase.connections;
     match (&phase.load, &plan.replay) {
         (LoadPlan::Open { arrivals: ArrivalsPlan::Recorded, .. }, None) => {

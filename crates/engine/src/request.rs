@@ -13,7 +13,7 @@ use trueload_wire::{http2, message};
 
 use crate::blobs::{self, Blobs};
 use crate::data::Rows;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::generator::{Alike, Requests, Sending, Target, Text};
 use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan};
 use crate::recorded::Replay;
@@ -47,10 +47,10 @@ pub(crate) fn all(
 /// Refuses requests that cannot be sent, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.request.is_some() != plan.targets.is_empty() {
-        return Err(Failure::Plan("request: either this or targets must be given".into()));
+        return refused("request: either this or targets must be given");
     }
     if plan.targets.len() > TARGETS_MOST {
-        return Err(Failure::Plan(format!("targets: must be at most {TARGETS_MOST}")));
+        return refused(format_args!("targets: must be at most {TARGETS_MOST}"));
     }
     order(plan)?;
     all(plan).try_for_each(|(field, request, _)| check_request(&field, request))
@@ -58,24 +58,23 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
 
 /// Refuses a request with a part that ends its line: the rest would be another request.
 pub(crate) fn check_request(field: &str, request: &RequestPlan) -> Result<(), Failure> {
-    let refused = |what: String| Err(Failure::Plan(format!("{field}.{what}")));
     let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     let token = |text: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         !text.is_empty() && text.bytes().all(allowed)
     };
     if !token(&request.method) {
-        return refused("method: must be a token".into());
+        return refused(format_args!("{field}.method: must be a token"));
     }
     if !visible(&request.path) {
-        return refused("path: must be visible ASCII".into());
+        return refused(format_args!("{field}.path: must be visible ASCII"));
     }
     for (index, (name, value)) in request.headers.iter().enumerate() {
         if !token(name) {
-            return refused(format!("headers[{index}]: its name is no token"));
+            return refused(format_args!("{field}.headers[{index}]: its name is no token"));
         }
         if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            return refused(format!("headers[{index}]: its value breaks the line"));
+            return refused(format_args!("{field}.headers[{index}]: its value breaks the line"));
         }
     }
     Ok(())

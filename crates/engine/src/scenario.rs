@@ -8,7 +8,7 @@ use trueload_load::Mix;
 use trueload_wire::session::{BUILT_IN, Extractor, Script, Take, is_name};
 
 use crate::blobs::Blobs;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::generator::{Requests, Scenario, StepPace, Target, Text};
 use crate::protocol::{FromPlan, GeneratePlan, StepPlan, TakePlan};
 use crate::request;
@@ -20,39 +20,35 @@ const REPEAT_MOST: u32 = 100_000;
 /// Most values of a step.
 const TAKES_MOST: usize = 100;
 
-fn refused<T>(what: String) -> Result<T, Failure> {
-    Err(Failure::Plan(what))
-}
-
 /// Refuses a scenario that cannot be carried out, naming the field. Bodies may be still to come.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.request.is_some() || !plan.targets.is_empty() {
-        return refused("scenario: excludes request and targets".to_owned());
+        return refused("scenario: excludes request and targets");
     }
     if plan.pipeline > 1 || plan.close || !plan.origins.is_empty() {
-        return refused("scenario: excludes pipeline, close and origins".to_owned());
+        return refused("scenario: excludes pipeline, close and origins");
     }
     if plan.scenario.len() > STEPS_MOST {
-        return refused(format!("scenario: must have at most {STEPS_MOST} steps"));
+        return refused(format_args!("scenario: must have at most {STEPS_MOST} steps"));
     }
     for (index, step) in plan.scenario.iter().enumerate() {
         let field = format!("scenario[{index}]");
         request::check_request(&format!("{field}.request"), &step.request)?;
         if step.repeat == 0 || step.repeat > REPEAT_MOST {
-            return refused(format!("{field}.repeat: must be 1 to {REPEAT_MOST}"));
+            return refused(format_args!("{field}.repeat: must be 1 to {REPEAT_MOST}"));
         }
         let think = step.think;
         if think.least_ns > think.most_ns || think.most_ns > plan.timeout_ns {
-            return refused(format!("{field}.think: must be at most timeout_ns"));
+            return refused(format_args!("{field}.think: must be at most timeout_ns"));
         }
         if step.take.len() > TAKES_MOST {
-            return refused(format!("{field}.take: must have at most {TAKES_MOST} values"));
+            return refused(format_args!("{field}.take: must have at most {TAKES_MOST} values"));
         }
     }
     let values = plan.scenario.iter().flat_map(|step| &step.take).map(|take| take.value.as_str());
     let mut names = values.chain(BUILT_IN);
     if let Some(name) = names.find(|name| request::columns(plan).iter().any(|one| one == name)) {
-        return refused(format!("data.columns: '{name}' is the name of another value"));
+        return refused(format_args!("data.columns: '{name}' is the name of another value"));
     }
     script(plan, &Blobs::default()).map(drop)
 }
@@ -87,7 +83,9 @@ fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
 fn taken(step: usize, take: &TakePlan) -> Result<Take, Failure> {
     let value = take.value.as_str();
     if !is_name(value.as_bytes()) || BUILT_IN.contains(&value) {
-        return refused(format!("scenario[{step}].take: '{value}' cannot be the name of a value"));
+        return refused(format_args!(
+            "scenario[{step}].take: '{value}' cannot be the name of a value"
+        ));
     }
     let from = match &take.from {
         FromPlan::Json { pointer } => Extractor::json(pointer),
@@ -130,7 +128,7 @@ pub(crate) fn scenario(
 ) -> Result<Scenario, Failure> {
     let script = Arc::new(script(plan, blobs)?);
     if plan.data.is_some() && !script.has_column() {
-        return Err(Failure::Plan("data: no step uses its columns".to_owned()));
+        return refused("data: no step uses its columns");
     }
     let rules = plan.scenario.iter().map(|step| Target {
         text: Text::Session,

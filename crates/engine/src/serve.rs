@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use trueload_drive::{Address, Clock, Driver, Listener, Program, Rates};
 
 use crate::blobs::Blobs;
-use crate::failure::Failure;
+use crate::failure::{Failure, refused};
 use crate::lines::emit;
 use crate::outlet::Outlet;
 use crate::plan;
@@ -61,16 +61,16 @@ impl Role {
     /// When the plan cannot be carried out or the address cannot be bound.
     pub fn new(plan: ServePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
         if plan.protocol != PROTOCOL {
-            return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
+            return refused(format_args!("protocol: must be {PROTOCOL}"));
         }
         if plan.threads == 0 || plan.threads > THREADS_MOST {
-            return Err(Failure::Plan(format!("threads: must be 1 to {THREADS_MOST}")));
+            return refused(format_args!("threads: must be 1 to {THREADS_MOST}"));
         }
         if plan.threads > 1 && matches!(plan.listen.0, Address::Unix(_)) {
-            return Err(Failure::Plan("threads: a socket file has one".into()));
+            return refused("threads: a socket file has one");
         }
         if matches!((plan.service, &plan.listen.0), (ServicePlan::UdpEcho, Address::Unix(_))) {
-            return Err(Failure::Plan("listen: UDP has no socket file".into()));
+            return refused("listen: UDP has no socket file");
         }
         plan::check_spin(plan.spin_ns)?;
         if let ServicePlan::Http { faults: Some(faults), .. } = &plan.service {
@@ -175,10 +175,10 @@ impl Role {
 
     fn mark(&mut self, id: String) -> Result<(), Failure> {
         let ServicePlan::Http { record: true, .. } = self.plan.service else {
-            return Err(Failure::Plan("mark: the plan asks for no record".into()));
+            return refused("mark: the plan asks for no record");
         };
         if self.workers.is_empty() {
-            return Err(Failure::Plan("mark: comes before the server listens".into()));
+            return refused("mark: comes before the server listens");
         }
         self.marks.push_back(Mark { id, intervals: vec![None; self.workers.len()] });
         self.workers.iter().for_each(|worker| worker.send(Command::Mark));
@@ -242,9 +242,9 @@ impl role::Role for Role {
                 self.blobs.take(&blob)?;
                 self.start_when_complete()
             }
-            ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
+            ToEngine::Blob(_) => refused("blob: comes too late"),
             ToEngine::Mark { id } => self.mark(id),
-            _ => Err(Failure::Plan("a server takes blob, mark, lease and stop".into())),
+            _ => refused("a server takes blob, mark, lease and stop"),
         }
     }
 
