@@ -273,10 +273,10 @@ impl<P: Protocol> Generator<P> {
         let asked = client.outstanding() > 0;
         // Each datagram is an arrival of its own; bytes of a stream are one together.
         let apart = matches!(received, Received::Datagrams(_));
-        let (mut row, own_ns) = (Row::new(apart), arrived_ns.filter(|_| apart));
+        let (mut row, at_ns) = (Row::default(), (now_ns, arrived_ns.filter(|_| apart)));
         let mut on_outcome = |outcome| {
-            if let Some(before) = row.add(outcome) {
-                accounting.settle_arrived(state, now_ns, own_ns, before);
+            if apart || !row.takes(&outcome) {
+                accounting.begin_row(&mut row, state, at_ns, outcome);
             }
         };
         let disposition = self.codec.protocol.handle_input(

@@ -14,7 +14,7 @@ use super::Generator;
 use super::accounting::Accounting;
 use super::connection::ConnectionState;
 use super::protocol::Protocol;
-use super::slot::{State, Tag};
+use super::slot::Tag;
 
 /// Most sends that are handed over together: as many as io_uring's submission queue has room for,
 /// beside some others. Smaller groups cost more, and tell no better when each send left. Measured
@@ -134,19 +134,6 @@ impl Accounting {
             let times = &mut self.phases[usize::from(phase)].meter.times;
             times.record_send_lag(at_ns.saturating_sub(could_ns), u64::from(count));
         }
-    }
-
-    /// Settles requests whose answer has arrived, if the kernel reported when.
-    #[inline(never)]
-    pub(super) fn settle_arrived(
-        &mut self,
-        state: &mut State,
-        now_ns: u64,
-        arrived_ns: Option<u64>,
-        outcome: Outcome<Tag>,
-    ) {
-        self.note_arrival(now_ns, arrived_ns, Some(&outcome));
-        self.settle(state, now_ns, outcome);
     }
 
     /// Notes the arrival time of an answer that has been read, if the kernel reported it.

@@ -2,37 +2,48 @@
 
 use trueload_wire::exchange::Outcome;
 
-use crate::generator::slot::Tag;
+use crate::generator::accounting::Accounting;
+use crate::generator::slot::{State, Tag};
 
 /// Consecutive requests that ended alike: under pipelining most do, and they are entered together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::generator) struct Row {
     /// The last requests that ended alike.
     last: Option<Outcome<Tag>>,
-    /// Each request is entered on its own.
-    apart: bool,
 }
 
 impl Row {
-    pub(in crate::generator) fn new(apart: bool) -> Self {
-        Row { last: None, apart }
-    }
-
-    /// Adds outcomes; returns the earlier ones if these are not alike.
+    /// Takes requests that ended like those before; false if these did not.
     #[inline]
-    pub(in crate::generator) fn add(&mut self, outcome: Outcome<Tag>) -> Option<Outcome<Tag>> {
-        match &mut self.last {
-            Some(last) if !self.apart && *last == (Outcome { count: last.count, ..outcome }) => {
-                last.count += outcome.count;
-                None
-            }
-            last => last.replace(outcome),
-        }
+    pub(in crate::generator) fn takes(&mut self, outcome: &Outcome<Tag>) -> bool {
+        let Some(last) = &mut self.last else { return false };
+        let alike = *last == Outcome { count: last.count, ..*outcome };
+        last.count += if alike { outcome.count } else { 0 };
+        alike
     }
 
-    /// The outcomes that have not been returned yet.
+    /// The outcomes that have not been entered yet.
     #[inline]
     pub(in crate::generator) fn end(self) -> Option<Outcome<Tag>> {
         self.last
+    }
+}
+
+impl Accounting {
+    /// Begins a row with an outcome. Enters the row before, whose answers arrived at this time of
+    /// their own, if that is known. (Apart from the machine's loop, which then has [`Row::takes`]
+    /// inside.)
+    #[inline(never)]
+    pub(in crate::generator) fn begin_row(
+        &mut self,
+        row: &mut Row,
+        state: &mut State,
+        (now_ns, arrived_ns): (u64, Option<u64>),
+        outcome: Outcome<Tag>,
+    ) {
+        if let Some(before) = row.last.replace(outcome) {
+            self.note_arrival(now_ns, arrived_ns, Some(&before));
+            self.settle(state, now_ns, before);
+        }
     }
 }

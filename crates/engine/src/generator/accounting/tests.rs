@@ -79,12 +79,16 @@ fn unanswered(tag: Tag, ending: Ending) -> Outcome<Tag> {
 
 #[test]
 fn outcomes_alike_are_one_row_and_others_begin_the_next() {
-    let accounting = accounting_of(1);
-    let (early, late) = (accounting.tag(1, 1, 0), accounting.tag(2, 2, 0));
-    let mut row = Row::default();
-    assert_eq!(row.add(ok(early, 2)), None);
-    assert_eq!(row.add(ok(early, 3)), None, "alike, whatever their number");
-    assert_eq!(row.add(ok(late, 1)), Some(ok(early, 5)));
+    let (mut accounting, mut state, mut row) = (accounting_of(1), state(), Row::default());
+    let early = issue(&mut accounting, &mut state, 1, 5);
+    let late = issue(&mut accounting, &mut state, 2, 1);
+    assert!(!row.takes(&ok(early, 2)), "it is the first");
+    accounting.begin_row(&mut row, &mut state, (3, None), ok(early, 2));
+    assert!(row.takes(&ok(early, 3)), "alike, whatever their number");
+    assert!(!row.takes(&ok(late, 1)));
+    assert_eq!(accounting.phases[0].meter.ok, 0, "not entered yet");
+    accounting.begin_row(&mut row, &mut state, (3, None), ok(late, 1));
+    assert_eq!(accounting.phases[0].meter.ok, 5);
     assert_eq!(row.end(), Some(ok(late, 1)));
     assert_eq!(Row::default().end(), None);
 }

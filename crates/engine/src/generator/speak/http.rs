@@ -126,11 +126,10 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         let at = Moment { now_ns, arrived_ns: arrived_ns.unwrap_or(now_ns), drawn };
         let Talking { machine, state } = client;
         let book = self.dialogue.book(state, at);
+        let mut hears = D::hears(&book, on_outcome);
         let shared = &mut self.shared;
-        let disposition =
-            machine.handle_input(now_ns, received, &book, shared, output, &mut |outcome| {
-                D::told(&book, outcome, on_outcome);
-            });
+        let disposition = machine.handle_input(now_ns, received, &book, shared, output, &mut hears);
+        drop(hears);
         drop(book);
         if D::LISTENS {
             self.go_on(client, disposition == Disposition::Open, now_ns, on_outcome);
@@ -147,9 +146,9 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         let ConnectionEnd { now_ns, drawn, how } = end;
         let Talking { machine, state } = client;
         let book = self.dialogue.book(state, Moment::of(now_ns, drawn));
-        machine.handle_end(now_ns, how, &book, &mut |outcome| {
-            D::told(&book, outcome, on_outcome);
-        });
+        let mut hears = D::hears(&book, on_outcome);
+        machine.handle_end(now_ns, how, &book, &mut hears);
+        drop(hears);
         drop(book);
         self.go_on(client, false, now_ns, on_outcome);
     }

@@ -126,14 +126,19 @@ impl Dialogue for Hops {
         Book { hops: self, courses, location, watching, at }
     }
 
-    fn told(book: &Book<'_>, outcome: Outcome<Hop>, on_outcome: &mut impl FnMut(Outcome<Tag>)) {
-        let Outcome { ending, status, complete, .. } = outcome;
-        let redirect = status.filter(|status| complete && is_redirect(*status));
-        let of_whole = match redirect.filter(|_| ending == Ending::Status) {
-            Some(status) => book.redirected(outcome, status),
-            None => Some(book.ended(outcome)),
-        };
-        of_whole.into_iter().for_each(on_outcome);
+    fn hears<'a, 'b: 'a, F: FnMut(Outcome<Tag>)>(
+        book: &'a Book<'b>,
+        on_outcome: &'a mut F,
+    ) -> impl FnMut(Outcome<Hop>) + 'a {
+        move |outcome| {
+            let Outcome { ending, status, complete, .. } = outcome;
+            let redirect = status.filter(|status| complete && is_redirect(*status));
+            let of_whole = match redirect.filter(|_| ending == Ending::Status) {
+                Some(status) => book.redirected(outcome, status),
+                None => Some(book.ended(outcome)),
+            };
+            of_whole.into_iter().for_each(&mut *on_outcome);
+        }
     }
 
     fn next(state: &mut Courses, here: bool) -> Option<Hop> {

@@ -80,12 +80,14 @@ pub trait Dialogue: Debug + Sized {
     /// The requests and rules of a slot at this time.
     fn book<'a>(&'a mut self, state: &'a mut Self::State, at: Moment) -> Self::Book<'a>;
 
-    /// Takes the outcome of a request. Passes on the outcome of the whole, unless that goes on.
-    fn told(
-        book: &Self::Book<'_>,
-        outcome: Outcome<Self::Tag>,
-        on_outcome: &mut impl FnMut(Outcome<Tag>),
-    );
+    /// What takes the outcomes of requests. It passes on the outcome of the whole, unless that goes
+    /// on.
+    fn hears<'a, 'b: 'a, F: FnMut(Outcome<Tag>)>(
+        book: &'a Self::Book<'b>,
+        on_outcome: &'a mut F,
+    ) -> impl FnMut(Outcome<Self::Tag>) + 'a
+    where
+        Self: 'b;
 
     /// Takes the next request that the dialogue goes on with, such as the hop behind a redirect:
     /// `here`, on this connection, or over the slot's next one.

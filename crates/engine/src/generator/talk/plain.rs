@@ -176,8 +176,11 @@ impl Dialogue for Plain {
     }
 
     #[inline]
-    fn told(_: &Book<'_>, outcome: Outcome<Tag>, on_outcome: &mut impl FnMut(Outcome<Tag>)) {
-        on_outcome(outcome);
+    fn hears<'a, 'b: 'a, F: FnMut(Outcome<Tag>)>(
+        _: &'a Book<'b>,
+        on_outcome: &'a mut F,
+    ) -> impl FnMut(Outcome<Tag>) + 'a {
+        on_outcome
     }
 
     #[inline]

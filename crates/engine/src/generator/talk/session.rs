@@ -133,8 +133,11 @@ impl Dialogue for Users {
         Book { scenario, as_get, account: account.as_ref(), watching, user, text, at }
     }
 
-    fn told(book: &Book<'_>, outcome: Outcome<Tag>, on_outcome: &mut impl FnMut(Outcome<Tag>)) {
-        book.told(outcome).into_iter().for_each(on_outcome);
+    fn hears<'a, 'b: 'a, F: FnMut(Outcome<Tag>)>(
+        book: &'a Book<'b>,
+        on_outcome: &'a mut F,
+    ) -> impl FnMut(Outcome<Tag>) + 'a {
+        move |outcome| book.told(outcome).into_iter().for_each(&mut *on_outcome)
     }
 
     fn next(state: &mut User, _here: bool) -> Option<Tag> {

@@ -133,7 +133,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_final<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         number: u32,
@@ -158,18 +158,18 @@ impl<T: Copy> Client<T> {
         number: u32,
         reading: &mut Reading<'_, B, F>,
     ) {
-        let Some(mut stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
-        if stream.unsent > 0 {
+        let Some(stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
+        let Stream { tag, status, first_byte_ns, left, location, mut body, unsent, .. } = stream;
+        if unsent > 0 {
             // The rest of the request is no longer needed.
             self.reset_upload(number, ErrorCode::Cancel, reading.output);
         }
         self.idle_frames = 0;
-        let rules = reading.book.rules_of(&stream.tag);
+        let rules = reading.book.rules_of(&tag);
         let streaming = reading.book.streaming();
-        let parts = streaming.map(|streaming| stream.body.end_stream(streaming));
-        let (as_expected, content) = stream.body.finish(rules.body.as_deref());
+        let parts = streaming.map(|streaming| body.end_stream(streaming));
+        let (as_expected, content) = body.finish(rules.body.as_deref());
         let content = content.filter(|_| streaming.is_none());
-        let Stream { tag, status, first_byte_ns, left, location, .. } = stream;
         if !matches!(left, 0 | UNKNOWN) {
             // The body is shorter than its content-length.
             return (reading.on_outcome)(Outcome::unanswered(tag, Ending::Framing, reading.now_ns));
