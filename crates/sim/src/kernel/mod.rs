@@ -328,9 +328,9 @@ impl Kernel {
         match happening {
             Happening::Connected => {
                 (socket.connected, socket.peer_alive) = (true, true);
-                let mut acts = Vec::new();
-                self.peers.connected(index, at_ns, &mut acts);
-                self.plan_acts(acts);
+                if socket.proxy.is_none() {
+                    self.meet_peer(at_ns, index);
+                }
             }
             Happening::Refused => socket.refused = Some(ConnectError::Refused),
             Happening::Writable => socket.writable = true,

@@ -18,6 +18,13 @@ impl Kernel {
         self.plan_acts(vec![act]);
     }
 
+    /// Tells the peer that a connection has reached it.
+    pub(super) fn meet_peer(&mut self, at_ns: u64, index: u32) {
+        let mut acts = Vec::new();
+        self.peers.connected(index, at_ns, &mut acts);
+        self.plan_acts(acts);
+    }
+
     /// Lets the peer read bytes that leave now, as fast as it reads.
     pub(super) fn read_slowly(&mut self, index: u32, bytes: &[u8]) {
         let socket = &mut self.sockets[index as usize];

@@ -1,5 +1,6 @@
 //! A proxy before a peer. It reads one request for a tunnel, and answers it as the peer's manner has
-//! it. What comes behind that goes through the tunnel.
+//! it. Only then does it connect to the peer, so that nothing of the peer comes before its answer
+//! (RFC 9110 section 9.3.6). What comes behind that goes through the tunnel.
 
 use super::Kernel;
 use crate::peers::{Act, What};
@@ -36,6 +37,7 @@ impl Kernel {
             Proxy::Opens(answer) => {
                 act(What::SendRaw(answer.0.to_vec()));
                 self.sockets[index as usize].proxy = None;
+                self.peers.connected(index, at_ns, acts);
             }
             Proxy::Refuses(answer, end) => {
                 if !answer.0.is_empty() {
