@@ -15,7 +15,7 @@ use trueload_meter::{Failed, Packed, Series, Sparse};
 use crate::blobs::Blobs;
 use crate::failure::{Failure, refused};
 use crate::generator::{
-    Command, Connected, DoneReport, PhaseShare, Report, START_LEAD_NS, TickReport,
+    Command, Connected, DoneReport, Measured, PhaseShare, Report, START_LEAD_NS, TickReport,
 };
 use crate::limits::{self, Have};
 use crate::lines::emit;
@@ -79,7 +79,7 @@ struct Starting<'a> {
 }
 
 impl Threads for Starting<'_> {
-    fn take<P: Program + Send + 'static>(
+    fn take<P: Program + Measured + Send + 'static>(
         &mut self,
         thread: u32,
         inbox: Sender<Command>,

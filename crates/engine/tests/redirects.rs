@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use trueload_drive::{PeerClose, Program};
+use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::generator::{
-    Alike, Command, Config, DoneReport, Generator, Hops, Http, OverEither, PhaseShare, Report,
-    Sending, Versions,
+    Alike, Command, Config, DoneReport, Generator, Hops, Http, Measured, OverEither, PhaseShare,
+    Report, Sending, Versions,
 };
 use trueload_load::{Load, Stop};
 use trueload_meter::{Class, index};
@@ -250,6 +250,19 @@ fn each_hop_has_a_connection_of_its_own_even_if_the_server_would_keep_it() {
     let (done, latencies) = play.end_with_latencies();
     assert_eq!((done.meter.ok, done.meter.stale), (1, 0));
     assert_eq!(latencies, [index(50 * MS)]);
+}
+
+#[test]
+fn a_request_that_fails_with_its_next_connection_is_kept_no_longer() {
+    let mut play = Play::begin_closing(GET, 3, true);
+    play.receive(10, &redirect(302, "/d"));
+    assert_eq!(play.generator.footprint().requests, 1, "it waits for its next connection");
+    play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Fin);
+    play.generator.handle_batch_end(&mut play.wire);
+    play.at(20);
+    play.generator.handle_connect_error(&mut play.wire, 0, token(1), ConnectError::Refused);
+    play.generator.handle_batch_end(&mut play.wire);
+    assert_eq!(play.generator.footprint().bytes, 0, "nobody asks it any more");
 }
 
 #[test]

@@ -200,6 +200,10 @@ pub trait Exchange<T> {
         Disposition::Open
     }
 
+    /// Forgets a request that was to be sent over the next connection ([`Ending::Redirected`], or a
+    /// stale one), and has ended before it.
+    fn forget(&mut self, _tag: &T) {}
+
     /// Returns the tags of all outstanding requests, unanswered.
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_;
 }

@@ -16,8 +16,8 @@ use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
-    Broadcast, Broadcasting, Command, Config, Generator, PerOrigin, Protocol, Served, TcpEcho,
-    UdpEcho, WsEcho,
+    Broadcast, Broadcasting, Command, Config, Generator, Measured, PerOrigin, Protocol, Served,
+    TcpEcho, UdpEcho, WsEcho,
 };
 use crate::loading;
 use crate::origins::Division;
@@ -38,7 +38,7 @@ pub trait Threads {
     ///
     /// # Errors
     /// If there is no thread for it.
-    fn take<P: Program + Send + 'static>(
+    fn take<P: Program + Measured + Send + 'static>(
         &mut self,
         thread: u32,
         inbox: Sender<Command>,
@@ -136,7 +136,7 @@ impl Programs<'_> {
     }
 
     /// Does the same, with a program around each generator.
-    fn each_in<P: Protocol, R: Program + Send + 'static>(
+    fn each_in<P: Protocol, R: Program + Measured + Send + 'static>(
         &self,
         threads: &mut impl Threads,
         protocol: impl Fn() -> P,

@@ -281,9 +281,9 @@ impl<P: Protocol> Generator<P> {
         if self.sessions.are_on() {
             self.note_step_end(key);
         }
-        let state = &mut self.slots[key].state;
-        if state.waiting_again() > 0 {
-            let tag = state.trouble().again.remove(0);
+        let Slot { client, state, .. } = &mut self.slots[key];
+        if let Some(tag) = state.take_waiting() {
+            client.forget(&tag);
             self.accounting.fail(state, now_ns, tag, class);
             state.last = None;
         } else if state.may_ask

@@ -20,6 +20,7 @@ mod datagrams;
 mod due;
 mod early;
 mod ended;
+mod footprint;
 mod hold_back;
 mod lateness;
 mod machine;
@@ -64,6 +65,7 @@ pub use config::Config;
 use connecting::Pace;
 use datagrams::Missed;
 use early::Rtt;
+pub use footprint::{Footprint, Measured};
 use hold_back::HoldBack;
 pub use lateness::{ByLength, Lateness, Stalls};
 pub use machine::Machine;
@@ -369,6 +371,17 @@ impl<P: Protocol> Generator<P> {
             net.close(token);
             self.lost(net, key, true, 0);
         }
+    }
+}
+
+impl<P: Protocol> Measured for Generator<P> {
+    fn footprint(&self) -> Footprint {
+        let of_slots = self.slots.iter().map(|slot| {
+            let kept = self.codec.protocol.footprint(&slot.client);
+            let waiting = slot.state.waiting_again();
+            Footprint { requests: kept.requests.max(waiting), ..kept }
+        });
+        of_slots.fold(Footprint::default(), Footprint::max)
     }
 }
 

@@ -16,7 +16,7 @@ use trueload_drive::{
 };
 use trueload_load::{Load, Origins, Stage, Stop};
 
-use super::{Command, Generator, PhaseShare, Protocol};
+use super::{Command, Footprint, Generator, Measured, PhaseShare, Protocol};
 
 /// The generators of one thread, one for each origin.
 #[derive(Debug)]
@@ -84,6 +84,13 @@ impl<P: Protocol> PerOrigin<P> {
         for (origin, (_, part)) in (0..).zip(&mut self.parts) {
             look(part, &mut OfOrigin { net, origin, of, wishes: &mut self.wishes });
         }
+    }
+}
+
+impl<P: Protocol> Measured for PerOrigin<P> {
+    fn footprint(&self) -> Footprint {
+        let parts = self.parts.iter().map(|(_, part)| part.footprint());
+        parts.fold(Footprint::default(), Footprint::max)
     }
 }
 

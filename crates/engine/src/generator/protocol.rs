@@ -15,6 +15,7 @@ use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose}
 use trueload_wire::message::Turn;
 
 use super::carrier::Carrier;
+use super::footprint::Footprint;
 use super::messages::DoneReport;
 use super::requests::Requests;
 use super::slot::Tag;
@@ -188,6 +189,11 @@ pub trait Protocol: Debug {
     #[inline]
     fn take_account(&self, _client: &mut Self::Client, _until_ns: u64) -> Option<Account> {
         None
+    }
+
+    /// What is kept for a slot besides its machine.
+    fn footprint(&self, _client: &Self::Client) -> Footprint {
+        Footprint::default()
     }
 
     /// Called when a phase is over: adds to its report what only the protocol has counted.

@@ -58,7 +58,7 @@ impl<C> Slots<C> {
         self.slots.iter_mut()
     }
 
-    fn iter(&self) -> Iter<'_, Slot<C>> {
+    pub(super) fn iter(&self) -> Iter<'_, Slot<C>> {
         self.slots.iter()
     }
 
@@ -119,21 +119,6 @@ impl<C> Slots<C> {
     pub(super) fn enter(&mut self, accounting: &mut Accounting, index: usize) {
         if accounting.phases[index].stage != Stage::Done {
             self.iter_mut().for_each(|slot| accounting.enter_slot(index, &mut slot.state));
-        }
-    }
-
-    /// Cancels requests that still wait for a connection at the end of a drain.
-    pub(super) fn cancel_waiting(
-        &mut self,
-        accounting: &mut Accounting,
-        index: usize,
-        now_ns: u64,
-    ) {
-        for slot in self.iter_mut() {
-            let Some(trouble) = slot.state.had_trouble() else { continue };
-            let these = trouble.again.extract_if(.., |tag| usize::from(tag.phase) == index);
-            let these: Vec<_> = these.collect();
-            these.into_iter().for_each(|tag| accounting.cancel(&mut slot.state, now_ns, tag));
         }
     }
 
@@ -238,13 +223,33 @@ impl<C: Exchange<Tag>> Slots<C> {
         }
     }
 
+    /// Cancels requests that still wait for a connection at the end of a drain.
+    pub(super) fn cancel_waiting(
+        &mut self,
+        accounting: &mut Accounting,
+        index: usize,
+        now_ns: u64,
+    ) {
+        for slot in self.iter_mut() {
+            let Some(trouble) = slot.state.had_trouble() else { continue };
+            let these = trouble.again.extract_if(.., |tag| usize::from(tag.phase) == index);
+            let these: Vec<_> = these.collect();
+            for tag in these {
+                slot.client.forget(&tag);
+                accounting.cancel(&mut slot.state, now_ns, tag);
+            }
+        }
+    }
+
     /// Cancels every request, outstanding or waiting for a connection.
     pub(super) fn cancel_all(&mut self, accounting: &mut Accounting, now_ns: u64) {
         for slot in self.iter_mut() {
             let open: Vec<_> = slot.client.cancel().collect();
             let trouble = slot.state.had_trouble();
             let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
-            for tag in open.into_iter().chain(waiting.unwrap_or_default()) {
+            let waiting = waiting.unwrap_or_default();
+            waiting.iter().for_each(|tag| slot.client.forget(tag));
+            for tag in open.into_iter().chain(waiting) {
                 accounting.cancel(&mut slot.state, now_ns, tag);
             }
         }

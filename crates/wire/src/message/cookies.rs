@@ -46,6 +46,11 @@ impl Jar {
         self.0.clear();
     }
 
+    /// Bytes of all cookies.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(Cookie::bytes).sum()
+    }
+
     /// Keeps the cookies that the head of an answer sets. `path` is that of its request, `unix_time` the
     /// present time.
     pub(crate) fn take<'a>(
@@ -85,7 +90,7 @@ impl Jar {
             return;
         }
         self.0.push(Cookie { name: name.into(), value: value.into(), path: path.into() });
-        let mut bytes: usize = self.0.iter().map(Cookie::bytes).sum();
+        let mut bytes = self.bytes();
         while bytes > COOKIE_BYTES_MOST || self.0.len() > COOKIES_MOST {
             bytes -= self.0.remove(0).bytes();
         }

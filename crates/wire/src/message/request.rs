@@ -53,6 +53,13 @@ impl Request {
         named.next().map(|(_, value)| value.as_slice())
     }
 
+    /// Bytes of all its texts.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
+        self.method.len() + self.target.len() + headers.sum::<usize>() + self.body.len()
+    }
+
     /// The same request for another target, as a GET without a body if `as_get`.
     #[must_use]
     pub fn redirected(&self, as_get: bool, target: Vec<u8>) -> Self {

@@ -42,6 +42,12 @@ impl Answer {
         named.next().map(|(_, value)| value)
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let location = self.location.value().map_or(0, <[u8]>::len);
+        self.lines.capacity() + location + self.body.capacity()
+    }
+
     pub(super) fn clear(&mut self) {
         (self.location, self.is_too_long) = (Location::Missing, false);
         for buffer in [&mut self.lines, &mut self.body] {

@@ -139,6 +139,14 @@ impl Session {
         }
     }
 
+    /// Bytes of memory that all of its texts take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let values = self.values.iter().map(Vec::capacity).sum::<usize>();
+        let written = self.path.capacity() + self.sent_body.capacity();
+        values + written + self.jar.bytes() + self.answer.bytes()
+    }
+
     /// Forgets the part of an answer that has come: its connection is gone.
     pub fn forget_answer(&mut self) {
         self.answer.clear();

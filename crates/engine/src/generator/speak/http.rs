@@ -16,6 +16,7 @@ use trueload_wire::{http1, http2};
 
 use super::either::Either;
 use crate::generator::carrier::Carrier;
+use crate::generator::footprint::Footprint;
 use crate::generator::machine::Machine;
 use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{ConnectionEnd, Facts, Input, Opened, Protocol};
@@ -103,6 +104,10 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
 
     fn take_account(&self, client: &mut Self::Client, until_ns: u64) -> Option<Account> {
         client.machine.take_account(until_ns, &self.shared)
+    }
+
+    fn footprint(&self, client: &Self::Client) -> Footprint {
+        D::footprint(&client.state)
     }
 
     fn complete(&mut self, report: &mut DoneReport) {

@@ -4,11 +4,8 @@ use std::borrow::{Borrow, BorrowMut};
 
 use trueload_wire::message::Request;
 
+use crate::generator::footprint::Footprint;
 use crate::generator::slot::Tag;
-
-/// Most hops of a slot that wait for its next connection. No connection has so many requests in
-/// flight: the oldest ones belong to a phase that is over.
-const PARKED_MOST: usize = 1 << 16;
 
 /// What a machine knows about a request: which hop of which request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,24 +108,35 @@ impl Courses {
 
     /// Keeps a hop whose request goes on over the next connection.
     pub(super) fn park(&mut self, hop: Hop) {
-        if self.parked.len() >= PARKED_MOST {
-            let forgotten = self.parked.remove(0);
-            self.end(forgotten);
-        }
         self.parked.push(hop);
     }
 
-    /// The hop with which a request goes on, or with which `count` requests begin. Requests that
-    /// were scheduled together are told apart by whether they were redirected or went stale.
-    pub(super) fn hop_of(&mut self, tag: Tag, count: usize) -> Hop {
-        let same = |hop: &Hop| {
-            let of = |tag: Tag| (tag.scheduled_ns, tag.phase, tag.number, tag.handed_over);
-            of(hop.tag) == of(tag)
-        };
-        let parked = if count == 1 { self.parked.iter().position(same) } else { None };
-        match parked {
-            Some(place) => Hop { tag, ..self.parked.remove(place) },
-            None => Hop::first(tag),
+    /// Forgets a hop that waited for the next connection.
+    pub(super) fn forget(&mut self, tag: &Tag) {
+        if let Some(hop) = self.unpark(tag) {
+            self.end(hop);
         }
+    }
+
+    /// Takes the hop with which a request goes on. Requests that were scheduled together are told
+    /// apart by whether they were redirected or went stale.
+    fn unpark(&mut self, tag: &Tag) -> Option<Hop> {
+        let of = |tag: &Tag| (tag.scheduled_ns, tag.phase, tag.number, tag.handed_over);
+        let place = self.parked.iter().position(|hop| of(&hop.tag) == of(tag))?;
+        Some(self.parked.remove(place))
+    }
+
+    /// What is kept of all requests here.
+    pub(super) fn footprint(&self) -> Footprint {
+        let courses = self.courses.iter().flatten();
+        let requests = self.courses.len().max(self.next.len()).max(self.parked.len());
+        let bytes = courses.map(|course| course.request.bytes()).sum();
+        Footprint { requests, bytes }
+    }
+
+    /// The hop with which a request goes on, or with which `count` requests begin.
+    pub(super) fn hop_of(&mut self, tag: Tag, count: usize) -> Hop {
+        let parked = if count == 1 { self.unpark(&tag) } else { None };
+        parked.map_or_else(|| Hop::first(tag), |hop| Hop { tag, ..hop })
     }
 }

@@ -23,6 +23,7 @@ use super::plain::{Alike, Sending};
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
 use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment, of_whole};
+use crate::generator::footprint::Footprint;
 use crate::generator::messages::DoneReport;
 use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
@@ -153,6 +154,10 @@ impl Dialogue for Hops {
         !hop.is_first()
     }
 
+    fn forget(state: &mut Courses, tag: &Tag) {
+        state.forget(tag);
+    }
+
     fn begin(state: &mut Courses, tag: Tag, count: usize) -> Hop {
         state.hop_of(tag, count)
     }
@@ -160,6 +165,10 @@ impl Dialogue for Hops {
     fn end(state: &mut Courses, hop: Hop) -> Tag {
         state.end(hop);
         hop.tag
+    }
+
+    fn footprint(state: &Courses) -> Footprint {
+        state.footprint()
     }
 
     fn complete(&mut self, report: &mut DoneReport) {

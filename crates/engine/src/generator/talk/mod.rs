@@ -21,6 +21,7 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, St
 use trueload_wire::message;
 use trueload_wire::message::Turn;
 
+use super::footprint::Footprint;
 use super::machine::Machine;
 use super::messages::DoneReport;
 use super::requests::Requests;
@@ -100,6 +101,9 @@ pub trait Dialogue: Debug + Sized {
         false
     }
 
+    /// Forgets a request that was to go on over the next connection, and has ended before it.
+    fn forget(_state: &mut Self::State, _tag: &Tag) {}
+
     /// Called before a request of a session is asked.
     fn begin_step(_state: &mut Self::State, _turn: Turn) {}
 
@@ -108,6 +112,11 @@ pub trait Dialogue: Debug + Sized {
 
     /// Forgets a request that has ended without being told. Returns the tag of the whole.
     fn end(state: &mut Self::State, tag: Self::Tag) -> Tag;
+
+    /// What is kept for a slot.
+    fn footprint(_state: &Self::State) -> Footprint {
+        Footprint::default()
+    }
 
     /// Adds to the report of a phase what only the dialogue has seen.
     fn complete(&mut self, report: &mut DoneReport);
@@ -196,6 +205,10 @@ impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
             let tag = D::end(state, outcome.tag);
             on_outcome(of_whole(outcome, tag, outcome.ending));
         })
+    }
+
+    fn forget(&mut self, tag: &Tag) {
+        D::forget(&mut self.state, tag);
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {

@@ -18,6 +18,7 @@ use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
 use super::watch::{Watch, Watching};
 use super::{Dialogue, Moment};
 use crate::data::Row;
+use crate::generator::footprint::Footprint;
 use crate::generator::messages::DoneReport;
 use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
@@ -154,6 +155,10 @@ impl Dialogue for Users {
 
     fn end(_state: &mut User, tag: Tag) -> Tag {
         tag
+    }
+
+    fn footprint(state: &User) -> Footprint {
+        Footprint { requests: 0, bytes: state.session.bytes() }
     }
 
     fn complete(&mut self, report: &mut DoneReport) {

@@ -11,7 +11,7 @@ use trueload_load::dealt;
 use super::turns::Turns;
 use super::{Broadcast, UnderWay};
 use crate::generator::slot::NEVER;
-use crate::generator::{Command, Generator};
+use crate::generator::{Command, Footprint, Generator, Measured};
 
 /// The generator of one thread of a broadcast.
 #[derive(Debug)]
@@ -76,6 +76,12 @@ impl Broadcasting {
     fn advance(&mut self, net: &mut impl Net) {
         self.generator.advance(net);
         self.settle_phases(net.now_ns());
+    }
+}
+
+impl Measured for Broadcasting {
+    fn footprint(&self) -> Footprint {
+        self.generator.footprint()
     }
 }
 
