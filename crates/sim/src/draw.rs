@@ -13,8 +13,8 @@ use trueload_wire::shootout::Dialect;
 
 use crate::chance::Chance;
 use crate::scenario::{
-    Accept, Bytes, Delay, End, Http2Plan, HttpPlan, KernelPlan, MS, Manner, Pace, PhasePlan,
-    Protocol, S, Scenario, Start, Style, Talk, Trick, US,
+    Accept, Bytes, Choice, Delay, End, Http2Manner, Http2Plan, HttpPlan, KernelPlan, MS, Manner,
+    Pace, PhasePlan, Protocol, S, Scenario, Start, Style, Talk, Trick, US,
 };
 
 /// One scenario in this many uses TLS. TLS is rare because handshakes take a hundred times as long
@@ -99,9 +99,9 @@ pub fn scenario(seed: u64) -> Scenario {
         kernel,
         peers,
     };
-    if fair {
-        let patience_ns = 4 * scenario.slowest_ns() + 50 * MS;
-        (scenario.timeout_ns, scenario.connect_timeout_ns) = (patience_ns, patience_ns);
+    match fair {
+        true => be_patient(&mut scenario),
+        false => talk::endless(&mut chance, &mut scenario),
     }
     add_phases(&mut scenario, &mut chance);
     if fair && scenario.talk.is_none() {
@@ -113,6 +113,12 @@ pub fn scenario(seed: u64) -> Scenario {
         scenario.stop_ns = Some(chance.scaled(10 * US, 2 * S));
     }
     scenario
+}
+
+/// Permits each request and connection as much time as fair peers may take.
+fn be_patient(scenario: &mut Scenario) {
+    let patience_ns = 4 * scenario.slowest_ns() + 50 * MS;
+    (scenario.timeout_ns, scenario.connect_timeout_ns) = (patience_ns, patience_ns);
 }
 
 /// What is asked, and over how many connections at once.
@@ -290,25 +296,36 @@ fn pace(chance: &mut Chance) -> Pace {
     }
 }
 
-/// Makes a run over a long way have thousands of requests, one at a time on kept connections: some
-/// are held back then. Peers that are not fair send answers ahead.
+/// Makes a run over a long way have thousands of requests over HTTP/1.1, one at a time on kept
+/// connections: some are held back then. Peers that are not fair send answers ahead.
 fn last_long(scenario: &mut Scenario, chance: &mut Chance, fair: bool) {
-    let Protocol::Http(plan) = &mut scenario.protocol else { return };
-    let kept = scenario.talk.is_none() && scenario.joins_ns.is_none();
-    if !kept || scenario.close || scenario.depth > 1 {
+    let kept = scenario.talk.as_ref().is_none_or(|talk| {
+        let alike = talk.steps.is_empty() && talk.follow.is_none() && talk.rows.is_none();
+        alike && !talk.connect_open
+    });
+    if !kept || scenario.joins_ns.is_some() || scenario.close || scenario.depth > 1 {
         return;
     }
-    (plan.method, plan.several, plan.expect_body) = ("GET", false, true);
+    let over_http1 = scenario.protocol.over_http1().is_some();
+    let guesses = match &mut scenario.protocol {
+        Protocol::Http(plan) if scenario.talk.is_none() => {
+            (plan.method, plan.several, plan.expect_body) = ("GET", false, true);
+            !fair
+        }
+        _ if fair && over_http1 => false,
+        _ => return,
+    };
     let latency_ns = chance.between(2 * MS, 10 * MS);
     // As many answers as requests: none is left over in the end.
     let guess = (0, Trick::Guess(latency_ns * 7 / 5, LONG_REQUESTS as u32));
-    let manner =
-        Manner { tricks: if fair { Vec::new() } else { vec![guess] }, ..Manner::default() };
-    scenario.peers = vec![manner];
-    (scenario.threads, scenario.connections) = (1, 1);
+    let tricks = if guesses { vec![guess] } else { Vec::new() };
+    let http2 = Http2Manner { choice: Choice::Http1, ..Http2Manner::default() };
+    scenario.peers = vec![Manner { tricks, http2, ..Manner::default() }];
+    (scenario.threads, scenario.connections) = (1, scenario.parts());
     // Bytes are known to have come before they are read only where the thread runs a little late.
     scenario.kernel = KernelPlan { latency_ns, late_ns: 10 * US, ..KernelPlan::default() };
-    (scenario.timeout_ns, scenario.connect_timeout_ns) = (400 * MS, 400 * MS);
+    let patience_ns = 4 * scenario.slowest_ns() + 400 * MS;
+    (scenario.timeout_ns, scenario.connect_timeout_ns) = (patience_ns, patience_ns);
     scenario.phases = vec![PhasePlan {
         load: Load::Closed { active: Arc::default() },
         stop: Stop::Requests(LONG_REQUESTS),

@@ -65,6 +65,7 @@ pub const LAWS: &[Law] = &[
     ("a chain is one request", talk::a_chain_is_one_request),
     ("a part is counted once", talk::a_part_is_counted_once),
     ("no origin starves another", talk::no_origin_starves_another),
+    ("what a conversation keeps is bounded", talk::what_a_conversation_keeps_is_bounded),
     ("each arrival is scheduled once", load::each_arrival_is_scheduled_once),
     ("nothing waits beside a free connection", load::nothing_waits_beside_a_free_connection),
     ("a latency has the exchange in it", load::a_latency_has_the_exchange_in_it),

@@ -9,8 +9,8 @@ use trueload_drive::{Address, Program};
 use trueload_engine::failure::Failure;
 use trueload_engine::generate::Threads;
 use trueload_engine::generator::{
-    Broadcast, Broadcasting, Command, Config, Generator, Protocol as Spoken, TcpEcho, UdpEcho,
-    WsEcho,
+    Broadcast, Broadcasting, Command, Config, Footprint, Generator, Measured, Protocol as Spoken,
+    TcpEcho, UdpEcho, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_engine::role::Event;
@@ -49,6 +49,8 @@ pub struct Played {
     pub steps: u64,
     /// What the site of a conversation knows about it.
     pub book: Book,
+    /// The most that conversations kept for a slot, or a thread.
+    pub footprint: Footprint,
 }
 
 /// Plays a scenario to its end. With `trace` the lines of the history are kept.
@@ -153,6 +155,9 @@ pub struct Cast<'a, P: Spoken, G> {
 struct Thread<G> {
     program: G,
     kernel: Kernel,
+    /// Tells how much the program keeps, and the most that it has kept.
+    measure: fn(&G) -> Footprint,
+    footprint: Footprint,
 }
 
 /// A thread, whatever its program is.
@@ -165,22 +170,30 @@ trait Playing {
 
     fn kernel(&mut self) -> &mut Kernel;
 
+    /// The most that the program has kept.
+    fn footprint(&self) -> Footprint;
+
     fn into_kernel(self: Box<Self>) -> Kernel;
 }
 
 impl<G: Program> Playing for Thread<G> {
     fn next_ns(&self) -> Option<u64> {
-        let Thread { program, kernel } = self;
+        let Thread { program, kernel, .. } = self;
         let next_ns = kernel.next_ns(program).filter(|_| !program.is_done());
         next_ns.map(|at_ns| at_ns.max(kernel.clock_ns()))
     }
 
     fn step(&mut self) {
         self.kernel.step(&mut self.program);
+        self.footprint = self.footprint.max((self.measure)(&self.program));
     }
 
     fn kernel(&mut self) -> &mut Kernel {
         &mut self.kernel
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.footprint
     }
 
     fn into_kernel(self: Box<Self>) -> Kernel {
@@ -208,10 +221,18 @@ impl<'a> Stage<'a> {
         Stage { scenario, trace, tls, peers, threads: Vec::new(), inboxes: Vec::new() }
     }
 
-    fn add(&mut self, thread: u32, inbox: Sender<Command>, program: impl Program + 'static) {
+    /// Adds a thread. `measure` tells how much its program keeps.
+    fn add<G: Program + 'static>(
+        &mut self,
+        thread: u32,
+        inbox: Sender<Command>,
+        program: G,
+        measure: fn(&G) -> Footprint,
+    ) {
         let (peers, server) = ((self.peers)(thread), self.tls.server.clone());
         let kernel = Kernel::new(self.scenario, thread, peers, addresses(), server, self.trace);
-        self.threads.push(Box::new(Thread { program, kernel }));
+        let footprint = Footprint::default();
+        self.threads.push(Box::new(Thread { program, kernel, measure, footprint }));
         self.inboxes.push(inbox);
     }
 
@@ -220,11 +241,13 @@ impl<'a> Stage<'a> {
         let mut front = Front::new(self.scenario, self.inboxes, self.trace);
         front.begin(BEGIN_NS);
         let steps = run(self.scenario, &mut self.threads, reports, &mut front);
+        let footprints = self.threads.iter().map(|thread| thread.footprint());
+        let footprint = footprints.fold(Footprint::default(), Footprint::max);
         let mut kernels: Vec<_> = self.threads.into_iter().map(Playing::into_kernel).collect();
         kernels.iter_mut().for_each(Kernel::settle);
         let end_ns = kernels.iter().map(Kernel::clock_ns).max().unwrap_or(0);
         let (scenario, book) = (Arc::clone(self.scenario), Book::default());
-        Played { scenario, front, kernels, end_ns, steps, book }
+        Played { scenario, front, kernels, end_ns, steps, book, footprint }
     }
 }
 
@@ -237,13 +260,13 @@ impl Threads for Stage<'_> {
         Config { connect_interval_ns, send_quantum_ns, tls, threads, ..config }
     }
 
-    fn take<P: Program + Send + 'static>(
+    fn take<P: Program + Measured + Send + 'static>(
         &mut self,
         thread: u32,
         inbox: Sender<Command>,
         program: P,
     ) -> Result<(), Failure> {
-        self.add(thread, inbox, program);
+        self.add(thread, inbox, program, P::footprint);
         Ok(())
     }
 }
@@ -314,7 +337,7 @@ pub fn play_as<P: Spoken, G: Program + 'static>(
         let outlet = Outlet::to(sink.clone(), move |report| Event::Generator(thread, report));
         let (protocol, served) = ((cast.protocol)(thread), Arc::clone(&served));
         let generator = Generator::new(config, protocol, served, commands, outlet);
-        stage.add(thread, inbox, (cast.program)(generator));
+        stage.add(thread, inbox, (cast.program)(generator), |_| Footprint::default());
     }
     stage.play(&reports)
 }

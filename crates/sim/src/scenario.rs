@@ -434,6 +434,8 @@ pub enum Trick {
     Flood(Bytes),
     /// Sends the same bytes for a long time, and reads nothing from here on.
     FloodUnread(Bytes),
+    /// Answers with more bytes than a session keeps, and does not end.
+    Endless,
     /// Reads nothing from here on.
     ReadsNothing,
     /// Sends so many answers, one after each of these times in ns, whether or not their requests
@@ -492,7 +494,12 @@ impl Scenario {
     pub fn is_divisible(&self) -> bool {
         let Some(first) = self.phases.first() else { return false };
         let kept = match &self.talk {
-            None => matches!(&self.protocol, Protocol::Http(plan) if !plan.several),
+            None => match &self.protocol {
+                Protocol::Http(plan) | Protocol::Http2(Http2Plan { http: plan, .. }) => {
+                    !plan.several
+                }
+                _ => false,
+            },
             Some(talk) => {
                 let fixed = talk.connect_open || talk.rows.is_some();
                 talk.steps.is_empty() && talk.origins.is_empty() && !fixed
@@ -503,16 +510,6 @@ impl Scenario {
             load => load.is_scheduled(),
         };
         kept && even && first.idle == 0 && matches!(first.stop, Stop::After(_))
-    }
-
-    /// The failures that well-formed peers may cause.
-    #[must_use]
-    pub fn excuses(&self) -> &'static [&'static str] {
-        match &self.talk {
-            Some(talk) => talk.excuses(),
-            None if self.is_fair() => &[],
-            None => &["status"],
-        }
     }
 
     /// Maximum number of connections over all threads.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_sim::check;
 use trueload_sim::scenario::{
-    Accept, Bytes, Choice, Delay, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan, MS,
-    Manner, PhasePlan, Protocol, S, Scenario, Site, Start, Talk, Trick,
+    Accept, Bytes, Choice, Delay, End, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan,
+    MS, Manner, PhasePlan, Protocol, Proxy, S, Scenario, Site, Start, Talk, Trick,
 };
 use trueload_wire::shootout::Dialect;
 
@@ -287,4 +287,48 @@ fn a_connection_that_follows_redirects_hears_bytes_while_nothing_is_outstanding(
         peers: vec![flood, double],
         ..Scenario::default()
     });
+}
+
+// Found by "what is sent is as the protocol has it", and a fault of the simulation: its proxy let through what the
+// server sent at once, and that was a good answer to the request for a tunnel.
+#[test]
+fn a_server_that_speaks_first_is_heard_behind_the_answer_of_its_proxy() {
+    let speaks_first =
+        |proxy| Manner { greeting: Some(Trick::EndBehind(End::Fin)), proxy, ..Manner::default() };
+    let refuses = Proxy::Refuses(Bytes(b"HTTP/1.1 200 O"), End::Silence);
+    for proxy in [Manner::default().proxy, refuses] {
+        every_law_holds(&Scenario {
+            talk: Some(Talk { tunnel: true, ..Talk::default() }),
+            tls: true,
+            phases: vec![closed(Stop::After(10 * MS))],
+            peers: vec![speaks_first(proxy), Manner::default()],
+            ..Scenario::default()
+        });
+    }
+}
+
+// Found by seed 262 and "what a conversation keeps is bounded": a request that was failed while it waited for its next
+// connection was kept for ever, with where its redirects had led.
+#[test]
+fn a_redirected_request_that_ends_before_its_next_connection_is_forgotten() {
+    let refuses = Manner { accept: Accept::Refused, ..Manner::default() };
+    let site = Site { hops_most: 2, ..Site::default() };
+    for (close, stop) in
+        [(true, Stop::Requests(40)), (true, Stop::After(MS)), (false, Stop::After(MS))]
+    {
+        let ends = Manner { tricks: vec![(1, Trick::EndBehind(End::Fin))], ..Manner::default() };
+        every_law_holds(&Scenario {
+            talk: Some(Talk { follow: Some(2), site, ..Talk::default() }),
+            protocol: Protocol::Http(HttpPlan {
+                method: "GET",
+                several: false,
+                expect_body: false,
+            }),
+            close,
+            connect_timeout_ns: 5 * MS,
+            phases: vec![closed(stop); 4],
+            peers: vec![ends, refuses.clone()],
+            ..Scenario::default()
+        });
+    }
 }

@@ -168,6 +168,8 @@ const TAMPERS: &[(&str, Tamper)] = &[
     ("no origin starves another", |played| {
         talk(played, Talk { origins: vec![1, 1], ..Talk::default() });
     }),
+    ("what a conversation keeps is bounded", |played| played.footprint.requests = 2),
+    ("what a conversation keeps is bounded", |played| played.footprint.bytes = 10_000),
     ("each arrival is scheduled once", |played| {
         let stages = [Stage { ns: S, from: 10.0, to: 10.0 }].into();
         let share = &mut played.front.assigned[0].share;

@@ -1,7 +1,8 @@
 //! Some hundred seeds, and the scenarios that found something, played against every law.
 
+use trueload_load::Stop;
 use trueload_sim::scenario::{
-    Manner, Order, Pace, Protocol, Scenario, Start, Style, Talk, Version, permitted,
+    Manner, Order, Pace, Protocol, Scenario, Start, Style, Talk, Trick, Version, permitted,
 };
 use trueload_sim::{check, draw, run, run_twice};
 
@@ -121,14 +122,31 @@ fn the_seeds_draw_every_part_of_conversations_over_each_version() {
     }
     some("streams over either", &|it, talk| either(it) && talk.stream.is_some());
     some("proxies", &|_, talk| talk.tunnel);
+    some("streams that stall", &|_, talk| !talk.flows());
+    some("streams that lack their last part", &|_, talk| talk.cuts());
     some("rows", &|_, talk| talk.rows.is_some_and(|rows| rows.order == Order::Unique));
     some("failures", &|it, talk| it.is_well_formed() && talk.site.fails_one_in > 0);
     some("redirects that end badly", &|_, talk| talk.site.leads.is_some());
     some("right conversations", &|it, _| it.is_fair());
     assert!(talks().all(|(it, talk)| permitted(talk, &it.protocol, (it.depth, it.close, it.tls))));
-    let joins = scenarios.iter().filter(|scenario| scenario.joins_ns.is_some()).count();
-    assert!(joins >= 10, "{joins} of 6000 are joined");
-    let slow = |manner: &Manner| manner.pace != Pace::default();
-    let slow = scenarios.iter().filter(|scenario| scenario.peers.iter().any(slow)).count();
-    assert!(slow >= 100, "{slow} of 6000 have slow peers");
+}
+
+#[test]
+fn the_seeds_draw_what_any_protocol_may_have() {
+    let scenarios: Vec<_> = (0..6000).map(draw::scenario).collect();
+    let least = |least: usize, what: &str, holds: &dyn Fn(&Scenario) -> bool| {
+        let count = scenarios.iter().filter(|scenario| holds(scenario)).count();
+        assert!(count >= least, "{what}: {count} of 6000");
+    };
+    let http2 = |scenario: &Scenario| matches!(scenario.protocol, Protocol::Http2(_));
+    for over_http2 in [false, true] {
+        least(10, "joins", &|it| http2(it) == over_http2 && it.joins_ns.is_some());
+    }
+    least(100, "slow peers", &|it| it.peers.iter().any(|manner| manner.pace != Pace::default()));
+    let endless = |manner: &Manner| manner.tricks.iter().any(|(_, it)| *it == Trick::Endless);
+    least(10, "answers without end", &|it| it.peers.iter().any(endless));
+    let long = |it: &Scenario| it.phases.iter().any(|phase| phase.stop == Stop::Requests(3_000));
+    least(20, "requests that are held back", &|it| long(it) && it.talk.is_none());
+    least(1, "some over either version", &|it| long(it) && http2(it));
+    least(1, "some in conversations", &|it| long(it) && it.talk.is_some());
 }

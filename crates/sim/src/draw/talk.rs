@@ -4,8 +4,8 @@
 use super::Shape;
 use crate::chance::Chance;
 use crate::scenario::{
-    Bytes, End, Http2Plan, HttpPlan, Leads, MS, Manner, Order, PartEnd, PartKind, Place, Protocol,
-    Proxy, Rows, Start, Step, Stream, Talk, US, permitted,
+    Bytes, End, Http2Plan, Http2Trick, HttpPlan, Leads, MS, Manner, Order, Pace, PartEnd, PartKind,
+    Place, Protocol, Proxy, Rows, Scenario, Start, Step, Stream, Talk, Trick, US, permitted,
 };
 
 /// A part of conversations that may be drawn, with how often: once in so many.
@@ -135,7 +135,12 @@ fn streams(chance: &mut Chance, talk: &mut Talk, fair: bool) {
         PartKind::Event => [PartEnd::Body, PartEnd::Content, PartEnd::Event],
         _ => [PartEnd::Body, PartEnd::Content, PartEnd::Content],
     };
-    let stall_ns = if fair { 1_000 * MS } else { chance.scaled(MS, 20 * MS) };
+    let stall_ns = match fair {
+        true => 1_000 * MS,
+        // Some parts come later.
+        false if chance.one_in(2) => gap_ns / 2 + 10 * US,
+        false => chance.scaled(MS, 20 * MS),
+    };
     talk.stream = Some(Stream {
         kind,
         end: chance.pick(&ends),
@@ -161,7 +166,24 @@ fn failures(chance: &mut Chance, talk: &mut Talk, _: bool) {
     } else {
         talk.site.fails_one_in = chance.scaled(2, 20);
         talk.site.lacks_value = chance.one_in(2);
+        talk.site.cuts = chance.one_in(2);
     }
+}
+
+/// In some runs whose sessions take values from bodies, lets a peer answer without end: a session
+/// must not keep all of it.
+pub(super) fn endless(chance: &mut Chance, scenario: &mut Scenario) {
+    let in_body = |step: &Step| matches!(step.takes, Some(Place::Json | Place::Body));
+    let takes = scenario.talk.as_ref().is_some_and(|talk| talk.steps.iter().any(in_body));
+    if !takes || chance.one_in(2) {
+        return;
+    }
+    let (at, peer) = (chance.below(4) as u32, &mut scenario.peers[0]);
+    peer.tricks.insert(0, (at, Trick::Endless));
+    peer.http2.tricks.insert(0, (at, Http2Trick::Endless));
+    peer.pace = Pace::default();
+    // So much is not read byte by byte.
+    scenario.kernel.read_most = 64 * 1024;
 }
 
 /// Answers that open a tunnel. None has a body, whatever it says (RFC 9110 section 9.3.6).

@@ -1,12 +1,21 @@
 //! Laws of conversations: sessions, redirects, streams and several origins.
 
+use trueload_engine::generator::Footprint;
 use trueload_load::Stop;
 use trueload_meter::{Lazy, Redirects, SessionMeter, Streams};
+use trueload_wire::session::{BODY_BYTES_MOST, VALUE_BYTES_MOST};
 
 use super::{decoded, each_phase, ensure};
 use crate::front::Reported;
 use crate::play::Played;
-use crate::scenario::{Leads, Scenario};
+use crate::scenario::{Leads, Protocol, Scenario, Talk};
+
+/// Most bytes of a request, without its body.
+const REQUEST_BYTES_MOST: usize = 1_000;
+/// Most bytes that a session keeps of a site's answer, besides its body: cookies and values.
+const SITE_BYTES_MOST: usize = 2_000;
+/// The same of any peer's answer: its largest head, and the largest jar.
+const HEAD_BYTES_MOST: usize = (256 + 16) << 10;
 
 /// The values of a histogram, which are so small that none shares its bin.
 fn sum_of(times: &Lazy) -> (u64, u64) {
@@ -16,14 +25,17 @@ fn sum_of(times: &Lazy) -> (u64, u64) {
     (histogram.len(), sum)
 }
 
-/// Whether every request of a run has ended, and the peers know how.
+/// Whether every request of a run has ended, and the peers know how. They do not if a part of a stream
+/// may come too late.
 fn is_complete(played: &Played) -> bool {
     let ended = |reported: &Reported| {
         let meter = &reported.done.meter;
         let unfinished = meter.sessions.as_ref().map_or(0, |sessions| sessions.unfinished);
         meter.cancelled + unfinished == 0 && !reported.done.partial
     };
-    played.scenario.is_well_formed()
+    let known = played.scenario.talk.as_ref().is_none_or(Talk::flows);
+    known
+        && played.scenario.is_well_formed()
         && played.scenario.stop_ns.is_none()
         && played.front.done.iter().all(ended)
 }
@@ -160,6 +172,34 @@ pub(super) fn a_part_is_counted_once(played: &mut Played) -> Result<(), String> 
     ensure(found == (true_streams, true_parts, true_parts, true_parts), || {
         format!("{found:?}, of {true_streams} streams with {true_parts} parts")
     })
+}
+
+/// The most that a conversation may keep for a slot, by what its plan says.
+pub(super) fn footprint_most(scenario: &Scenario) -> Footprint {
+    let requests = scenario.depth;
+    let body = match &scenario.protocol {
+        Protocol::Http2(plan) => plan.body_bytes,
+        _ => REQUEST_BYTES_MOST,
+    };
+    let (steps, answer) = scenario.talk.as_ref().map_or((0, 0), |talk| {
+        let steps = talk.steps.len();
+        let (body, head, value) = if scenario.follows_its_site() {
+            (talk.more_bytes() as usize, SITE_BYTES_MOST, 0)
+        } else {
+            (BODY_BYTES_MOST, HEAD_BYTES_MOST, VALUE_BYTES_MOST)
+        };
+        (steps, if steps > 0 { body + head + steps * value } else { 0 })
+    });
+    // A buffer may be twice as large as what is in it.
+    let bytes = 2 * (requests.max(steps) * (REQUEST_BYTES_MOST + body) + answer);
+    Footprint { requests, bytes }
+}
+
+/// Law 4 for conversations: what is kept of redirects, answers, cookies and values stays within what
+/// the plan permits.
+pub(super) fn what_a_conversation_keeps_is_bounded(played: &mut Played) -> Result<(), String> {
+    let (kept, most) = (played.footprint, footprint_most(&played.scenario));
+    ensure(kept.max(most) == most, || format!("{kept:?}, and {most:?} is permitted"))
 }
 
 /// Each origin has its share of what is scheduled, whatever the others do.

@@ -123,7 +123,7 @@ pub(super) fn parts(reply: &Reply, style: Style, last: bool) -> Vec<Part> {
     let length = reply.len().to_string();
     let chunked = match style {
         Style::UntilEnd => reply.chunks,
-        _ if reply.parts.is_some() || style == Style::Chunked => true,
+        _ if reply.parts.is_some() || reply.chunks || style == Style::Chunked => true,
         Style::Folded => {
             add("X-Note", "one\r\n\tand the same");
             add("Content-Length", &length);
@@ -156,7 +156,9 @@ pub(super) fn parts(reply: &Reply, style: Style, last: bool) -> Vec<Part> {
         }
     }
     if chunked && let Some(before) = parts.last_mut() {
-        before.bytes.extend(b"0\r\n\r\n");
+        // What stands in a trailer is no value of a header (RFC 9110 section 6.5.1).
+        let trailer = if style == Style::Chunked { "X-Value: late\r\n" } else { "" };
+        before.bytes.extend(format!("0\r\n{trailer}\r\n").bytes());
     }
     parts
 }

@@ -35,6 +35,8 @@ const ALL: u32 = u32::MAX;
 const FLOOD_PIECES: u64 = 48;
 const FLOOD_PIECE_BYTES: usize = 8 * 1024;
 const FLOOD_EVERY_NS: u64 = 20_000;
+/// The size in bytes of a body that does not end: more than a session keeps of an answer.
+const ENDLESS_BYTES: usize = 3 << 20;
 
 /// A request that has come whole.
 #[derive(Debug)]
@@ -489,7 +491,7 @@ impl Peer {
             Trick::Double => self.send([&right[..], &right[..]].concat(), None, acts),
             Trick::Truncate(percent, end) => {
                 let kept = right.len() * *percent as usize / 100;
-                self.send(right[..kept].to_vec(), None, acts);
+                self.send_part(request, &right[..kept], acts);
                 self.end(*end, 0, acts);
             }
             Trick::EndInstead(end) => self.end(*end, 0, acts),
@@ -524,10 +526,31 @@ impl Peer {
                     self.send(right.clone(), None, acts);
                 }
             }
+            Trick::Endless => {
+                self.send(b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), None, acts);
+                for _ in 0..FLOOD_PIECES {
+                    self.busy_until_ns += FLOOD_EVERY_NS;
+                    self.send(vec![b'x'; ENDLESS_BYTES / FLOOD_PIECES as usize], None, acts);
+                }
+            }
             Trick::ReadsNothing => {
                 self.reading_paused = true;
                 self.answer(request, acts);
             }
+        }
+    }
+
+    /// Sends the first bytes of the right answer: those of a conversation when they are due.
+    fn send_part(&mut self, request: &Request, mut bytes: &[u8], acts: &mut Vec<Act>) {
+        let Some(reply) = &request.reply else { return self.send(bytes.to_vec(), None, acts) };
+        for part in http::parts(reply, self.manner.style, self.close) {
+            let (now, later) = bytes.split_at(part.bytes.len().min(bytes.len()));
+            if now.is_empty() {
+                return;
+            }
+            self.busy_until_ns += part.gap_ns;
+            self.send(now.to_vec(), None, acts);
+            bytes = later;
         }
     }
 

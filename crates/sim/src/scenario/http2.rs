@@ -168,6 +168,8 @@ pub enum Http2Trick {
     FloodUnread(u8, u8, Option<u32>, Bytes),
     /// Answers byte by byte, with this many ns between bytes.
     Dribble(u64),
+    /// Answers with more bytes than a session keeps, and never ends the stream.
+    Endless,
     /// Answers this many ns later.
     Late(u64),
     /// Reads nothing from here on.

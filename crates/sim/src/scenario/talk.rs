@@ -132,6 +132,8 @@ pub struct Site {
     pub fails_one_in: u64,
     /// Whether a failure has a good status but lacks the value that is taken.
     pub lacks_value: bool,
+    /// Whether a failure is a stream that lacks its last part, where that is to come.
+    pub cuts: bool,
     /// Whether answers set cookies.
     pub cookies: bool,
     /// Bytes that stand in each final answer besides what is asked for.
@@ -169,16 +171,38 @@ impl Talk {
     pub fn is_right(&self) -> bool {
         let Site { hops_most, leads, fails_one_in, .. } = self.site;
         let led = hops_most == 0 || self.follow.is_some_and(|most| u64::from(most) >= hops_most);
-        let flows = self.stream.is_none_or(|stream| {
+        led && leads.is_none() && fails_one_in == 0 && self.flows()
+    }
+
+    /// Whether no part of a stream comes too late.
+    #[must_use]
+    pub fn flows(&self) -> bool {
+        self.stream.is_none_or(|stream| {
             stream.stall_ns.is_none_or(|most_ns| most_ns > 2 * stream.gap_ns + 100 * MS)
-        });
-        led && leads.is_none() && fails_one_in == 0 && flows
+        })
     }
 
     /// The failures that such a server may cause although it keeps to the protocol.
     #[must_use]
-    pub fn excuses(&self) -> &'static [&'static str] {
-        if self.is_right() { &[] } else { &["status", "extract", "redirect"] }
+    pub fn excuses(&self) -> Vec<&'static str> {
+        let mut excused = Vec::new();
+        if !self.is_right() {
+            excused.extend(["status", "extract", "redirect"]);
+        }
+        if self.cuts() {
+            excused.push("truncated");
+        }
+        if !self.flows() {
+            // Requests behind a stream that has stalled end with its connection.
+            excused.extend(["timeout.stall", "timeout.first_byte"]);
+        }
+        excused
+    }
+
+    /// Whether a failure is a stream without its last part.
+    #[must_use]
+    pub fn cuts(&self) -> bool {
+        self.site.cuts && self.stream.is_some_and(|stream| stream.end != PartEnd::Body)
     }
 
     /// The longest time of one request, if an exchange takes this long.
@@ -190,7 +214,7 @@ impl Talk {
     }
 
     /// Most bytes of an answer beyond an ordinary one.
-    pub(super) fn more_bytes(&self) -> u64 {
+    pub(crate) fn more_bytes(&self) -> u64 {
         let parts = self.stream.map_or(0, |stream| stream.parts_most * 64);
         self.site.padding as u64 + parts + 300
     }
@@ -221,6 +245,16 @@ impl Scenario {
         self.talk.as_ref().map_or(1, |talk| talk.origins.len().max(1) as u32)
     }
 
+    /// The failures that well-formed peers may cause.
+    #[must_use]
+    pub fn excuses(&self) -> Vec<&'static str> {
+        match &self.talk {
+            Some(talk) => talk.excuses(),
+            None if self.is_fair() => Vec::new(),
+            None => vec!["status"],
+        }
+    }
+
     /// Whether no peer sends an answer that its site has not given. Only then can the site tell what
     /// is to be asked next.
     #[must_use]
@@ -231,6 +265,7 @@ impl Scenario {
                 Trick::Double
                     | Trick::Instead(_)
                     | Trick::Behind(_)
+                    | Trick::Endless
                     | Trick::Flood(_)
                     | Trick::FloodUnread(_)
                     | Trick::Guess(..)

@@ -17,7 +17,7 @@ impl Http2 {
     /// Builds the right answer in one of its possible forms, as pieces.
     pub(super) fn pieces(&mut self, stream: u32) -> VecDeque<Piece> {
         if let Some(reply) = self.reply(stream) {
-            return of_reply(&reply);
+            return self.pieces_of(&reply);
         }
         let varied = self.manner.http2.varied;
         let status = if let Style::Status(status) = self.manner.style { status } else { 200 };
@@ -56,6 +56,26 @@ impl Http2 {
             pieces.push_back(Piece::Fields(vec![field("x-sum", "1".to_owned())], true));
         } else if alone {
             pieces.push_back(Piece::Data(Vec::new(), true));
+        }
+        pieces
+    }
+
+    /// The pieces of a site's answer, in one of the forms of its version.
+    fn pieces_of(&mut self, reply: &Reply) -> VecDeque<Piece> {
+        let mut pieces = of_reply(reply);
+        let varied = self.manner.http2.varied;
+        if varied && self.chance.one_in(6) {
+            let fields = vec![(":status".to_owned(), "103".to_owned())];
+            pieces.push_front(Piece::Fields(fields, false));
+        }
+        if varied
+            && self.chance.one_in(6)
+            && let Some(Piece::Data(_, end)) = pieces.back_mut()
+        {
+            *end = false;
+            // What stands in a trailer is no value of a header (RFC 9110 section 6.5.1).
+            let trailers = vec![("x-value".to_owned(), "late".to_owned())];
+            pieces.push_back(Piece::Fields(trailers, true));
         }
         pieces
     }

@@ -6,7 +6,7 @@ use trueload_wire::http2::frame::ErrorCode;
 
 use super::answers::frame;
 use super::{Act, Answer, Http2, Job, Piece};
-use crate::peer::{FLOOD_EVERY_NS, FLOOD_PIECE_BYTES, FLOOD_PIECES};
+use crate::peer::{ENDLESS_BYTES, FLOOD_EVERY_NS, FLOOD_PIECE_BYTES, FLOOD_PIECES};
 use crate::scenario::{Bytes, End, Http2Trick};
 
 /// The frame that a flood repeats: type, flags, stream and payload.
@@ -84,6 +84,7 @@ impl Http2 {
                 let answer = Answer { every_ns, ..Answer::new(pieces, true) };
                 self.answers.insert(stream, answer);
             }
+            T::Endless => self.answer_without_end(stream),
             T::Late(by_ns) => self.later(at_ns + by_ns, Job::Late(stream), acts),
             T::ReadsNothing => {
                 self.reading_paused = true;
@@ -100,6 +101,13 @@ impl Http2 {
             *end = false;
         }
         pieces
+    }
+
+    fn answer_without_end(&mut self, stream: u32) {
+        let fields = vec![(":status".to_owned(), "200".to_owned())];
+        let body = Piece::Data(vec![b'x'; ENDLESS_BYTES], false);
+        let pieces = [Piece::Fields(fields, false), body].into();
+        self.answers.insert(stream, Answer::new(pieces, false));
     }
 
     fn reset_behind(&mut self, stream: u32, code: u32, percent: u64) {

@@ -81,30 +81,32 @@ pub(crate) fn reply(scenario: &Scenario, talk: &Talk, asked: &Asked) -> Reply {
     let (well, parts) = (course.ends == Ends::Well, None);
     let takes = talk.steps.get(id.step).is_some_and(|step| step.takes.is_some());
     let lacks = !well && talk.site.lacks_value && takes;
-    let status = if well || lacks { 200 } else { chance.pick(&[401, 403, 404, 500]) };
+    let cut = !well && talk.cuts();
+    let status = if well || lacks || cut { 200 } else { chance.pick(&[401, 403, 404, 500]) };
     let (body, chunks, leads) = (Vec::new(), false, false);
     let final_answer = Reply { status, fields, body, parts, chunks, leads, whole, head };
-    end(scenario, talk, &id, final_answer, chance, well)
+    end(scenario, talk, &id, final_answer, chance, (well, cut))
 }
 
-/// Gives a final answer its body.
+/// Gives a final answer its body: a good one, or a stream that is cut.
 fn end(
     scenario: &Scenario,
     talk: &Talk,
     id: &Id,
     mut reply: Reply,
     mut chance: Chance,
-    well: bool,
+    (well, cut): (bool, bool),
 ) -> Reply {
     let place = talk.steps.get(id.step).and_then(|step| step.takes).filter(|_| well);
     let value = value_of(scenario, id);
     if place == Some(Place::Header) {
         reply.fields.push(("X-Value", value.clone()));
     }
-    if let Some(stream) = talk.stream.as_ref().filter(|_| well) {
+    if let Some(stream) = talk.stream.filter(|_| well || cut) {
         let count = chance.between(1, stream.parts_most.max(1));
-        reply.body = parts(stream, count, talk.site.padding, &mut chance);
-        reply.parts = Some(count);
+        let end = if cut { PartEnd::Body } else { stream.end };
+        reply.body = parts(&Stream { end, ..stream }, count, talk.site.padding, &mut chance);
+        reply.parts = well.then_some(count);
         reply.chunks = stream.kind == PartKind::Chunk;
         return reply;
     }
