@@ -182,9 +182,7 @@ impl Server {
             let code = if refused { ErrorCode::RefusedStream } else { ErrorCode::InternalError };
             talk.machine.reset(stream, code, &mut self.out);
             self.note_fault(answer.fault);
-            if let Some(record) = &mut self.record {
-                record.unanswered(now_ns, token.index, false);
-            }
+            self.record(|record| record.unanswered(now_ns, token.index, false));
             return !answer.closes;
         }
         let plain = matches!(answer.fault, Fault::None | Fault::Error) && !answer.is_streamed();
@@ -230,9 +228,7 @@ impl Server {
         if talk.pending.remove(&stream).is_some() {
             self.watch.seen.waiting -= 1;
             self.watch.seen.aborted += 1;
-            if let Some(record) = &mut self.record {
-                record.unanswered(now_ns, token.index, true);
-            }
+            self.record(|record| record.unanswered(now_ns, token.index, true));
         }
     }
 

@@ -252,9 +252,7 @@ impl Server {
             net.read_clock();
         }
         self.watch.seen.requests += 1;
-        if let Some(record) = &mut self.record {
-            record.requested(net.now_ns(), connection.token.index, 1);
-        }
+        self.record(|record| record.requested(net.now_ns(), connection.token.index, 1));
         (answer, wait_ns)
     }
 
@@ -281,26 +279,28 @@ impl Server {
         faults.map_or(0, |faults| faults.stall_ns().unwrap_or(NEVER_NS))
     }
 
-    /// Counts input that was not HTTP.
-    fn malformed(&mut self) {
-        self.watch.seen.malformed += 1;
+    /// Notes something in the record, if there is one.
+    #[inline]
+    fn record(&mut self, note: impl FnOnce(&mut Record)) {
         if let Some(record) = &mut self.record {
-            record.malformed();
+            note(record);
         }
     }
 
+    /// Counts input that was not HTTP.
+    fn malformed(&mut self) {
+        self.watch.seen.malformed += 1;
+        self.record(|record| record.malformed());
+    }
+
     fn note_fault(&mut self, fault: Fault) {
-        if let Some(record) = &mut self.record {
-            record.fault(fault);
-        }
+        self.record(|record| record.fault(fault));
     }
 
     /// Counts an answer that has been written.
     fn answered(&mut self, now_ns: u64, key: u32, answer: Answer) {
         self.watch.seen.responses += 1;
-        if let Some(record) = &mut self.record {
-            record.answered(now_ns, key, answer.status(), 1);
-        }
+        self.record(|record| record.answered(now_ns, key, answer.status(), 1));
         if answer.fault == Fault::Error {
             self.note_fault(Fault::Error);
         }
@@ -345,10 +345,9 @@ impl Server {
         if let Speaks::Http2(talk) = &mut connection.speaks {
             talk.delay(&mut self.out);
         }
-        self.watch.seen.bytes_out += self.out.len() as u64;
-        if let Some(record) = &mut self.record {
-            record.note_sent(self.out.len());
-        }
+        let len = self.out.len();
+        self.watch.seen.bytes_out += len as u64;
+        self.record(|record| record.note_sent(len));
         if let Some(session) = &mut connection.tls {
             seal(net, token, session, &self.out, goes_on, &mut self.sealed);
         } else if !self.out.is_empty() {
@@ -378,9 +377,7 @@ impl Server {
         if !buffers.sealed.is_empty() {
             net.send(connection.token, &buffers.sealed);
         }
-        if let Some(record) = &mut self.record {
-            record.note_received(buffers.plain.len());
-        }
+        self.record(|record| record.note_received(buffers.plain.len()));
         if matches!(connection.speaks, Speaks::Undecided(_)) {
             self.decide_by_alpn(net, connection);
         }
@@ -401,9 +398,7 @@ impl Server {
         let goes_on = match connection.tls {
             None => {
                 self.watch.seen.bytes_in += bytes.len() as u64;
-                if let Some(record) = &mut self.record {
-                    record.note_received(bytes.len());
-                }
+                self.record(|record| record.note_received(bytes.len()));
                 self.take(net, &mut connection, bytes)
             }
             Some(_) => self.take_sealed(net, &mut connection, bytes),
@@ -412,9 +407,7 @@ impl Server {
     }
 
     fn forget(&mut self, now_ns: u64, connection: &Connection, how: Closed) {
-        if let Some(record) = &mut self.record {
-            record.closed(now_ns, connection.token.index, how);
-        }
+        self.record(|record| record.closed(now_ns, connection.token.index, how));
         let left = connection.waiting();
         self.watch.seen.aborted += left as u64;
         self.watch.seen.waiting -= left as u32;
@@ -457,22 +450,15 @@ impl Program for Server {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        let Ok(tls) = self.tls.as_ref().map(tls::server::Setup::accept).transpose() else {
-            self.watch.seen.accepted += 1;
-            self.watch.seen.tls_failed += 1;
-            net.close(token);
+        let Ok(tls) = self.watch.accept(net, token, self.tls.as_ref()) else {
             return token.index;
         };
         let speaks = match self.http2 {
             Some(_) => Speaks::Undecided(0),
             None => Speaks::Http1,
         };
-        let connection = Connection::new(token, tls.map(Box::new), speaks);
-        self.connections[index] = Some(connection);
-        self.watch.accepted();
-        if let Some(record) = &mut self.record {
-            record.opened(net.now_ns(), token.index);
-        }
+        self.connections[index] = Some(Connection::new(token, tls, speaks));
+        self.record(|record| record.opened(net.now_ns(), token.index));
         token.index
     }
 
@@ -511,9 +497,7 @@ impl Program for Server {
         let now_ns = net.now_ns();
         if now_ns >= self.watch.next_ns() {
             self.responses.refresh(net);
-            if let Some(record) = &mut self.record {
-                record.pass(now_ns);
-            }
+            self.record(|record| record.pass(now_ns));
         }
         self.watch.look(now_ns);
     }

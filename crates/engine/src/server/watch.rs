@@ -2,6 +2,9 @@
 
 use std::sync::mpsc::Receiver;
 
+use trueload_drive::{Net, Token};
+use trueload_wire::tls::{self, server::Setup};
+
 use super::{Command, Interval, REPORT_NS, Report};
 use crate::outlet::Outlet;
 use crate::protocol::Served;
@@ -65,6 +68,25 @@ impl Watch {
         self.seen.accepted += 1;
         self.seen.open += 1;
         self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
+    }
+
+    /// Notes an accepted connection, and begins TLS on it if there is a setup for it. If it cannot
+    /// begin, the connection is closed.
+    pub(super) fn accept(
+        &mut self,
+        net: &mut impl Net,
+        token: Token,
+        setup: Option<&Setup>,
+    ) -> Result<Option<Box<tls::server::Server>>, tls::Failure> {
+        let session = setup.map(Setup::accept).transpose();
+        if session.is_err() {
+            self.seen.accepted += 1;
+            self.seen.tls_failed += 1;
+            net.close(token);
+        } else {
+            self.accepted();
+        }
+        Ok(session?.map(Box::new))
     }
 
     fn report(&self, ended: bool) {

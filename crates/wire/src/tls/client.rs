@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::pem::{Identity, SetupError};
 use super::session::{Session, Stage};
 use super::tickets::Tickets;
-use super::trust::{Anybody, Given};
+use super::trust::Verifier;
 
 /// The client's end of one connection.
 pub type Client = Session<UnbufferedClientConnection>;
@@ -66,8 +66,8 @@ impl Setup {
             .to_owned();
         let provider = Arc::new(default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match &options.trust {
-            Trust::Given(given) => Arc::new(Given::new(given.clone(), &provider)),
-            Trust::Anybody => Arc::new(Anybody::new(&provider)),
+            Trust::Given(given) => Arc::new(Verifier::of(given.clone(), &provider)),
+            Trust::Anybody => Arc::new(Verifier::of_anybody(&provider)),
         };
         let builder = ClientConfig::builder_with_details(provider, time)
             .with_protocol_versions(DEFAULT_VERSIONS)

@@ -316,15 +316,11 @@ impl Program for Server {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        let Ok(tls) = self.tls.as_ref().map(tls::server::Setup::accept).transpose() else {
-            self.desk.watch.seen.accepted += 1;
-            self.desk.watch.seen.tls_failed += 1;
-            net.close(token);
+        let Ok(tls) = self.desk.watch.accept(net, token, self.tls.as_ref()) else {
             return token.index;
         };
         let state = State::Opening(Box::default());
-        self.connections[index] = Some(Connection { token, state, tls: tls.map(Box::new) });
-        self.desk.watch.accepted();
+        self.connections[index] = Some(Connection { token, state, tls });
         token.index
     }
 
