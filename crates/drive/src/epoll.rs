@@ -509,7 +509,6 @@ impl<K: Calls> Net for Epoll<K> {
     }
 }
 
-/// The open socket of a token.
 #[inline]
 fn live(sockets: &mut [Socket], token: Token) -> Option<&mut Socket> {
     let socket = sockets.get_mut(token.index as usize)?;

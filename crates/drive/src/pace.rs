@@ -42,7 +42,6 @@ impl Rates {
     }
 }
 
-/// The bytes of one piece.
 fn piece(per_s: u64) -> u64 {
     let in_time = u128::from(per_s) * u128::from(PIECE_NS) / 1_000_000_000;
     (in_time as u64).clamp(1, PIECE_MOST)
@@ -72,7 +71,6 @@ impl Pace {
         }
     }
 
-    /// Notes that bytes have passed.
     pub(crate) fn passed(&mut self, now_ns: u64, bytes: usize) {
         if self.per_s == 0 {
             return;
@@ -110,9 +108,7 @@ impl Paces {
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Waits {
-    /// To read on.
     Read,
-    /// To write on.
     Write,
 }
 

@@ -16,7 +16,6 @@ use std::os::fd::OwnedFd;
 pub(crate) struct TargetPorts(Vec<u16>);
 
 impl TargetPorts {
-    /// Notes that a socket connects to this port.
     #[inline]
     pub(crate) fn note(&mut self, port: u16) {
         if !self.0.contains(&port) {

@@ -52,7 +52,6 @@ impl Blobs {
         names.all(|name| self.bodies.contains_key(name))
     }
 
-    /// The body with this name.
     pub(crate) fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
         self.bodies.get(name?)
     }
@@ -69,7 +68,6 @@ impl Blobs {
         pieces
     }
 
-    /// Keeps the rows of data.
     pub(crate) fn keep_rows(&mut self, rows: Rows) {
         self.rows = Some(Arc::new(rows));
     }

@@ -19,7 +19,6 @@ const ORIGINS_MOST: usize = 100;
 /// The division of a plan over its origins.
 #[derive(Debug)]
 pub(crate) struct Division {
-    /// The share of each origin.
     pub(crate) order: Arc<Origins>,
     /// For each origin: the first of all threads to have a connection, so that small origins are
     /// not all on one thread.

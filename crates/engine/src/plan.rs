@@ -231,7 +231,6 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The settings for the drivers of a role.
 pub(crate) fn settings(driver: DriverPlan, spin_ns: u64, rates: Rates) -> Settings {
     let choice = match driver {
         DriverPlan::Auto => Choice::Auto,
@@ -353,7 +352,6 @@ pub(crate) fn load(plan: &LoadPlan, recording: Option<&Arc<Recording>>) -> Load 
     }
 }
 
-/// When a phase of this load stops.
 pub(crate) fn stop(plan: &StopPlan, load: &Load) -> Stop {
     match (plan, load) {
         (StopPlan::Duration { ns }, _) => Stop::After(*ns),

@@ -26,7 +26,6 @@ fn refused(field: &str, error: &SetupError) -> Failure {
     Failure::Plan(format!("{field}: {error}"))
 }
 
-/// The blobs that a TLS plan names.
 pub(crate) fn named(tls: &TlsPlan) -> impl Iterator<Item = &String> {
     let given = match &tls.trust {
         TrustPlan::Given { sha256 } => Some(sha256),

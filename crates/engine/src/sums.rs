@@ -15,14 +15,12 @@ use crate::protocol::{
 };
 use crate::threads::Driven;
 
-/// Adds counts to a sparse histogram.
 pub(crate) fn add(into: &mut Sparse, from: impl Iterator<Item = (u32, u64)>) {
     for (index, count) in from {
         *into.entry(index).or_default() += count;
     }
 }
 
-/// Counts by class.
 pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<Class, u64> {
     let mut sums = BTreeMap::new();
     for (class, count) in counts {
@@ -236,7 +234,6 @@ fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
     wanted_ns.saturating_sub(spun_ns)
 }
 
-/// The stalls of all threads.
 fn lateness(threads: &[DoneReport]) -> Lateness {
     let waited_ns =
         threads.iter().map(|thread| thread.used.wanted_ns.saturating_sub(thread.used.cpu_ns));

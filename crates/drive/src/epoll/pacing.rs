@@ -25,7 +25,6 @@ impl<K: Calls> Epoll<K> {
         most
     }
 
-    /// Notes what a socket has read.
     pub(super) fn has_read(&mut self, token: Token, bytes: usize) {
         let now_ns = self.now_ns;
         if let Some(paces) = live(&mut self.sockets, token).and_then(|it| it.paces.as_mut()) {

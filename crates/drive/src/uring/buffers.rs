@@ -66,7 +66,6 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// The received bytes.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: the kernel has written these bytes and writes only behind them (the invariant of

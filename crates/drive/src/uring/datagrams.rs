@@ -43,7 +43,6 @@ struct Socket {
     connected: bool,
     /// The operation that notifies the program of the connection is in flight.
     announced: bool,
-    /// A receive is in flight.
     receiving: bool,
     /// Sends in flight.
     sends: u32,
@@ -127,7 +126,6 @@ impl Sockets {
         }
     }
 
-    /// Whether a token belongs to a datagram socket.
     #[inline]
     pub(super) fn has(token: Token) -> bool {
         token.index & MARK != 0

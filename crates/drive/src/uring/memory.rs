@@ -40,7 +40,6 @@ impl Mapping {
         self.start
     }
 
-    /// Bytes in it.
     pub(super) fn len(&self) -> usize {
         self.len
     }

@@ -61,7 +61,6 @@ impl<K: Kernel> Uring<K> {
         most
     }
 
-    /// Notes what a socket has read.
     pub(super) fn has_read(&mut self, index: u32, bytes: usize) {
         let paces = self.slow.as_mut().and_then(|slow| slow.paces.get_mut(index as usize));
         if let Some(paces) = paces {
@@ -69,7 +68,6 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// Notes what a socket has written.
     pub(super) fn has_written(&mut self, index: u32, bytes: usize) {
         let paces = self.slow.as_mut().and_then(|slow| slow.paces.get_mut(index as usize));
         if let Some(paces) = paces {

@@ -154,7 +154,6 @@ impl<K: Kernel> Uring<K> {
         self.to_receive = to_receive;
     }
 
-    /// Ends the receive in flight.
     pub(super) fn end_receive(&mut self, index: u32) {
         let socket = self.sockets.at(index);
         if socket.receiving {

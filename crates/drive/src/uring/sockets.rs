@@ -21,7 +21,6 @@ pub(super) enum Made {
     /// We connected it.
     #[default]
     Connected,
-    /// A connect is in flight.
     Connecting,
     /// Its peer decides how much is to be sent.
     Accepted,
@@ -38,10 +37,8 @@ pub(super) struct Socket {
     pub(super) latest: u16,
     /// The ring that carries it.
     pub(super) ring: u8,
-    /// It has sent something.
     pub(super) sent_before: bool,
     pub(super) made: Made,
-    /// A receive is in flight.
     pub(super) receiving: bool,
     /// The send in flight: its place among all sends.
     pub(super) in_flight_send: Option<InFlight>,
@@ -151,7 +148,6 @@ impl Sockets {
         socket.filter(|socket| socket.generation == token.generation)
     }
 
-    /// Notes that a segment is on its way.
     #[inline]
     pub(super) fn begin_send(&mut self, index: u32, segment: Segment) {
         let in_flight_send = self.free_sends.pop().unwrap_or_else(|| {
@@ -171,7 +167,6 @@ impl Sockets {
         self.sends[in_flight_send.place()].take()
     }
 
-    /// The number of sends in flight.
     #[inline]
     pub(super) fn sends_in_flight(&self) -> usize {
         self.sends.len() - self.free_sends.len()

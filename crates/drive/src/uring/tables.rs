@@ -84,7 +84,6 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// Adds a ring with a table.
     fn add_ring(&mut self) -> io::Result<()> {
         if self.rings.len() > usize::from(u8::MAX) {
             return Err(Errno::MFILE.into());

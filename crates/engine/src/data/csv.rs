@@ -48,12 +48,10 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The number of fields.
     pub(super) fn count(self) -> usize {
         self.ends.len()
     }
 
-    /// The field at an index.
     pub(super) fn get(self, index: usize) -> &'a [u8] {
         let from = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.text[from..self.ends[index]]

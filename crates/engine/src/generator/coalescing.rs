@@ -50,7 +50,6 @@ pub(super) struct Wakings {
 }
 
 impl Wakings {
-    /// Notes input on a connection.
     #[inline]
     pub(super) fn note_input(&mut self) {
         self.in_batch += 1;

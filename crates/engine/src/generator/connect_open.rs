@@ -142,7 +142,6 @@ impl<P: Protocol> Generator<P> {
         self.note_opening(now_ns, key, Openings::record_connect);
     }
 
-    /// Notes the end of a handshake.
     pub(super) fn note_handshake(&mut self, now_ns: u64, key: u32, resumed: bool) {
         self.note_opening(now_ns, key, |openings, since_due_ns| {
             openings.record_handshake(since_due_ns, resumed);

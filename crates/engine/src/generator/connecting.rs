@@ -50,7 +50,6 @@ impl Pace {
         if self.waiting.is_empty() { NEVER } else { self.next_ns }
     }
 
-    /// Notes the address that answers.
     pub(super) fn answered_by(&mut self, address: &Address) {
         self.address.get_or_insert_with(|| address.clone());
     }

@@ -354,7 +354,6 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Sends what had to wait.
     fn send_waiting(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let bytes =
             self.codec.send_waiting(net, &mut self.slots[key], token, self.accounting.drawn);

@@ -195,7 +195,6 @@ fn of_origin(origins: &Origins, command: &Command, origin: u32) -> Command {
     }
 }
 
-/// The share of one origin in a phase.
 fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
     let connections = origins.connections(share.connections, origin);
     let senders = origins.connections(share.senders(), origin);

@@ -396,7 +396,6 @@ impl<P: Protocol> Generator<P> {
         self.link.report(Report::Tick(report));
     }
 
-    /// The time of the next event of a phase.
     pub(super) fn next_phase_event_ns(&self) -> u64 {
         if self.slots.are_starting() {
             return 0;

@@ -187,7 +187,6 @@ impl Requests {
         self.recording.as_ref().map_or(0, |recording| recording.count())
     }
 
-    /// The target of the request with this number.
     #[inline]
     fn target(&self, number: u64) -> usize {
         match &self.recording {
@@ -245,7 +244,6 @@ impl Requests {
         self.targets.iter().map(|target| &target.rules)
     }
 
-    /// The rules of the target with this index.
     pub(super) fn rules_at(&self, index: usize) -> &Rules {
         &self.targets[index].rules
     }

@@ -30,7 +30,6 @@ const PAUSES: u64 = 0x7061_7573_6573;
 /// Where a virtual user is in its session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Course {
-    /// It is in a session.
     running: bool,
     /// The present request has been sent, and its end has not been noted.
     asked: bool,
@@ -70,7 +69,6 @@ impl Sessions {
         !self.paces.is_empty()
     }
 
-    /// Whether any user is in a session.
     pub(super) fn any_runs(&self) -> bool {
         self.running > 0
     }

@@ -117,7 +117,6 @@ impl Last {
         Last { latency_ns, service_ns, first_byte_ns, total_ns, number, phase, failed }
     }
 
-    /// The request that it was.
     pub(super) fn whose(&self) -> Numbered {
         Numbered { number: self.number, phase: self.phase }
     }
@@ -218,7 +217,6 @@ pub(super) struct State {
     pub(super) kept: bool,
     /// Bytes of the protocol have come on one of its connections.
     pub(super) proven: bool,
-    /// It has asked in this phase.
     pub(super) asked: bool,
     /// The index of the address that is tried.
     pub(super) address: u16,
@@ -326,7 +324,6 @@ impl State {
         self.until_ns = until_ns;
     }
 
-    /// Changes the state of the connection.
     #[inline]
     pub(super) fn change(&mut self, event: Event) {
         let next = self.connection.after(event);
@@ -385,7 +382,6 @@ impl State {
         self.trouble.as_ref()?.again.first().copied()
     }
 
-    /// Takes it.
     pub(super) fn take_waiting(&mut self) -> Option<Tag> {
         let again = &mut self.had_trouble()?.again;
         (!again.is_empty()).then(|| again.remove(0))
@@ -415,7 +411,6 @@ impl State {
         self.last = self.last.take().filter(|last| last.whose() != charged);
     }
 
-    /// Notes complete answers.
     #[inline]
     pub(super) fn answered(&mut self, count: u64) {
         self.answers += count;

@@ -24,7 +24,6 @@ pub(super) struct Slots<C> {
     timers: Timers,
     /// From the actual send to the last byte, in ns.
     timeout_ns: u64,
-    /// The number of open slots.
     pub(super) open: u32,
     /// Slots that the phase has not started yet.
     starting: Range<u32>,
@@ -90,7 +89,6 @@ impl<C> Slots<C> {
         key >= self.kept
     }
 
-    /// The time of the next timer.
     pub(super) fn next_timer_ns(&self) -> u64 {
         self.timers.next_ns().unwrap_or(NEVER)
     }
@@ -100,7 +98,6 @@ impl<C> Slots<C> {
         self.starting = 0..self.len();
     }
 
-    /// The next slot to start.
     pub(super) fn next_to_start(&mut self) -> Option<u32> {
         self.starting.next()
     }

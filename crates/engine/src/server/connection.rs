@@ -50,7 +50,6 @@ impl Connection {
         Connection { token, parser, pending, tls, slow, stream, asked: 0, speaks }
     }
 
-    /// Number of answers that wait.
     pub(super) fn waiting(&self) -> usize {
         match &self.speaks {
             Speaks::Http2(talk) => talk.waiting(),

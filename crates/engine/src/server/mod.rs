@@ -297,7 +297,6 @@ impl Server {
         self.record(|record| record.fault(fault));
     }
 
-    /// Counts an answer that has been written.
     fn answered(&mut self, now_ns: u64, key: u32, answer: Answer) {
         self.watch.seen.responses += 1;
         self.record(|record| record.answered(now_ns, key, answer.status(), 1));

@@ -79,7 +79,6 @@ impl Route {
         if let Route::Wait { ns } = self { ns } else { 0 }
     }
 
-    /// The status of the answer.
     #[inline]
     pub(super) fn status(self) -> u16 {
         match self {
@@ -116,7 +115,6 @@ pub(super) struct Answer {
     pub(super) head_only: bool,
     pub(super) keep_alive: bool,
     pub(super) http10: bool,
-    /// The deliberate fault of the answer.
     pub(super) fault: Fault,
     /// The connection is deliberately closed after it, whatever it says.
     pub(super) closes: bool,
@@ -146,7 +144,6 @@ impl Answer {
         }
     }
 
-    /// Whether its body is a stream.
     #[inline]
     pub(super) fn is_streamed(&self) -> bool {
         self.stream().is_some()
@@ -248,7 +245,6 @@ impl Responses {
         }
     }
 
-    /// Appends the answer.
     #[inline]
     pub(super) fn write(&self, out: &mut Vec<u8>, answer: Answer) {
         match self.shared(answer, 1) {
@@ -363,7 +359,6 @@ fn write_block(block: &mut Vec<u8>, place: usize, status: &str, date: &str) {
     }
 }
 
-/// The redirect that an answer is.
 #[inline]
 fn redirect(answer: Answer) -> Option<Chain> {
     match answer.route {

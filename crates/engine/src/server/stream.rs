@@ -66,7 +66,6 @@ impl Streamed {
         Streamed { shape, fault, stall_ns, began_ns: now_ns, sent: 0 }
     }
 
-    /// What comes next.
     pub(super) fn next(&self) -> Next {
         let Shape { parts, gap_ns, .. } = self.shape;
         let half_way = self.sent >= parts / 2;
@@ -112,7 +111,6 @@ pub(super) fn write_chunk(out: &mut Vec<u8>, content: &str, chunked: bool) {
     }
 }
 
-/// Appends the last chunk.
 pub(super) fn write_last_chunk(out: &mut Vec<u8>, chunked: bool) {
     if chunked {
         out.extend_from_slice(b"0\r\n\r\n");

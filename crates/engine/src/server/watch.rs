@@ -63,7 +63,6 @@ impl Watch {
         self.finished
     }
 
-    /// Notes an accepted connection.
     pub(super) fn accepted(&mut self) {
         self.seen.accepted += 1;
         self.seen.open += 1;

@@ -235,7 +235,6 @@ impl Ledger {
         self.enter(Some(Origin { phase, sent_ns: now_ns }), sender, sequence, now_ns)
     }
 
-    /// The sums of a phase.
     fn sums(&mut self, phase: u16) -> &mut Deliveries {
         self.sums_of(phase, true)
     }

@@ -37,7 +37,6 @@ impl KeptHead {
         Self::new(Start::Status(StatusLine::after_upgrade()), Writer::Server)
     }
 
-    /// The head of a request.
     pub(crate) fn of_request() -> Self {
         Self::new(Start::Request(RequestLine::default()), Writer::Client)
     }
@@ -100,7 +99,6 @@ impl KeptHead {
         (method, rest.split_once(' ').map_or(rest, |(target, _)| target))
     }
 
-    /// The framing of the body of a request.
     pub(crate) fn request_body(&self) -> Result<Framed, ParseError> {
         request_body(&self.fields.facts, self.is_http10())
     }

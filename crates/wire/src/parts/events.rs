@@ -135,7 +135,6 @@ impl Events {
         self.line = Line::Colon(field);
     }
 
-    /// Begins the value of a field.
     fn begin(&mut self, field: Field, rule: &Rule) {
         match field {
             Field::Data => {

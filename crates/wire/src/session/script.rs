@@ -48,7 +48,6 @@ pub struct Script {
     pub(super) site: Site,
     /// Requests go over HTTP/2.
     http2: bool,
-    /// Redirects are followed.
     pub(super) follows: bool,
 }
 

@@ -47,7 +47,6 @@ pub struct Session {
     pub(super) hops: Hops,
     /// Length of the last request.
     written: usize,
-    /// The answer that is arriving.
     pub(super) answer: Answer,
     /// Over HTTP/2, the body of the last request, if it has places.
     pub(super) sent_body: Vec<u8>,
@@ -65,7 +64,6 @@ impl Session {
         self.forget_answer();
     }
 
-    /// The present step.
     pub(super) fn step<'s>(&self, script: &'s Script) -> Option<&'s Step> {
         let step = script.steps.get(self.turn.step as usize)?;
         Some(step.as_get.as_deref().filter(|_| self.hops.as_get).unwrap_or(step))

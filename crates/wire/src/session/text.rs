@@ -37,7 +37,6 @@ pub(super) struct Names<'a> {
 }
 
 impl Value {
-    /// The built-in value of this name.
     fn built_in(name: &str) -> Option<Value> {
         Some(match name {
             "counter" => Value::Counter,
@@ -130,7 +129,6 @@ impl Text {
         }
     }
 
-    /// Whether it has a place of a column.
     pub(super) fn has_column(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Place(Value::Column(..))))
     }

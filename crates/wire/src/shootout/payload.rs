@@ -35,7 +35,6 @@ pub(super) fn write_text(text: &str, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Writes one of our payloads.
 pub(super) fn write(key: Key, padding: &[u8], out: &mut Vec<u8>) {
     let Key { sender, sequence } = key;
     let _ = write!(out, r#"{{"sender":{sender},"sequence":{sequence},"padding":"#);

@@ -43,7 +43,6 @@ impl Stamp {
         digits
     }
 
-    /// Reads its digits.
     fn read(digits: &[u8; STAMP_BYTES]) -> Option<Self> {
         let lower = |digit: &u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
         let text = str::from_utf8(digits).ok().filter(|_| digits.iter().all(lower))?;

@@ -29,7 +29,6 @@ pub enum Event<'a> {
     },
 }
 
-/// The event for a control frame.
 pub(super) fn control(opcode: Opcode, payload: &[u8]) -> Result<Event<'_>, Error> {
     Ok(match opcode {
         Opcode::Ping => Event::Ping(payload),

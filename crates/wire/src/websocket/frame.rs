@@ -116,7 +116,6 @@ impl From<Kind> for Opcode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) opcode: Opcode,
-    /// Whether it is the last frame of its message.
     pub(super) last: bool,
     /// The payload length in bytes, within the cap.
     pub(super) len: usize,

@@ -83,7 +83,6 @@ impl Round {
         (segment, ended)
     }
 
-    /// Takes the memory of an ended round back.
     pub(super) fn take_back(&mut self, mut ended: EndedRound) {
         ended.receipts.clear();
         ended.behind.clear();

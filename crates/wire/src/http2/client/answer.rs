@@ -41,7 +41,6 @@ impl Fields {
         Fields { trailers: true, ..Fields::default() }
     }
 
-    /// Adds the next field.
     pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
         if self.malformed.is_none() {
             self.malformed = self.check(name, value).err();

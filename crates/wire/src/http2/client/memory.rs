@@ -84,7 +84,6 @@ impl Blocks {
         Some((head, plain))
     }
 
-    /// Decodes a block.
     pub(super) fn decode(
         &mut self,
         block: &[u8],

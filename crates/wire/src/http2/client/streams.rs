@@ -56,7 +56,6 @@ pub(super) struct Stream<T> {
 }
 
 impl<T: Copy> Stream<T> {
-    /// The outcome of its request when it times out.
     pub(super) fn out_of_time(&self, now_ns: u64) -> Outcome<T> {
         let half_way = self.begun || self.unsent > 0;
         let ending = if half_way { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
@@ -101,7 +100,6 @@ impl<T: Copy> Streams<T> {
         (self.next, self.oldest, self.open) = (0, 0, 0);
     }
 
-    /// The number of open streams.
     #[inline]
     pub(super) fn open(&self) -> usize {
         self.open
@@ -113,7 +111,6 @@ impl<T: Copy> Streams<T> {
         self.waiting.len()
     }
 
-    /// Whether a stream was ever opened.
     #[inline]
     pub(super) fn was_opened(&self, nth: u32) -> bool {
         nth < self.next
@@ -125,7 +122,6 @@ impl<T: Copy> Streams<T> {
         self.next
     }
 
-    /// Whether all stream numbers have been used.
     #[inline]
     pub(super) fn exhausted(&self) -> bool {
         self.next >= STREAMS_MOST
@@ -197,7 +193,6 @@ impl<T: Copy> Streams<T> {
         self.displaced.get_mut(place)
     }
 
-    /// Ends a stream.
     #[inline]
     pub(super) fn remove(&mut self, nth: u32) -> Option<Stream<T>> {
         if self.ring.is_empty() {
@@ -237,7 +232,6 @@ impl<T: Copy> Streams<T> {
         all.filter(|one| *one >= nth).collect()
     }
 
-    /// All open streams.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream<T>> {
         self.displaced.iter_mut().chain(self.ring.iter_mut().flatten())
     }

@@ -107,7 +107,6 @@ fn find_long(bits: u64) -> (u16, u32) {
     (CODE.sorted[usize::from(place) + after as usize], LONGEST as u32)
 }
 
-/// Appends the decoded bytes.
 pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     // The shortest code has five bits.
     out.reserve(bytes.len() * 8 / 5);

@@ -339,7 +339,6 @@ impl<M: Copy> Core<M> {
         self.end_request(stream, out)
     }
 
-    /// Ends the body of a request.
     fn end_request(&mut self, stream: u32, out: &mut Vec<u8>) -> Handled<M> {
         let Some(open) = self.streams.open.get_mut(&stream) else { return Ok(None) };
         if open.length.is_some_and(|length| length != open.received) {

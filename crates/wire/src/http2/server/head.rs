@@ -66,7 +66,6 @@ impl Fields {
         *self = Fields { method, path, trailers, ..Fields::default() };
     }
 
-    /// Adds the next field.
     pub(super) fn add(&mut self, field: Field<'_>) {
         if self.malformed.is_none() {
             self.malformed = self.check(field.name, field.value).err();
