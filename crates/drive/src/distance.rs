@@ -65,22 +65,17 @@ fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
 }
 
 /// Adds the mean handover time of each round, in ns, for as many rounds as there is time for.
-fn hand_over(
-    cpu: u32,
-    turn: &AtomicU32,
-    until: Instant,
-    means_ns: &mut Vec<f64>,
-) -> io::Result<()> {
+fn hand_over(cpu: u32, turn: &AtomicU32, end: Instant, means_ns: &mut Vec<f64>) -> io::Result<()> {
     pin_to_cpu(cpu)?;
     // The other thread gives its first turn away once it runs.
-    if !await_turn(turn, OURS, until) {
+    if !await_turn(turn, OURS, end) {
         return Ok(());
     }
     while means_ns.len() < ROUNDS {
         let began = Instant::now();
         for _ in 0..HANDOVERS {
             turn.store(THEIRS, Ordering::Release);
-            if !await_turn(turn, OURS, until) {
+            if !await_turn(turn, OURS, end) {
                 return Ok(());
             }
         }

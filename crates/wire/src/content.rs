@@ -115,13 +115,10 @@ impl BodyCheck {
 
     /// Ends a stream with its body, which was good otherwise: returns the parts that this
     /// completes, how its request ends, and its figures.
-    pub(crate) fn end_stream(
-        &mut self,
-        streaming: Streaming<'_>,
-    ) -> (Option<Arrived>, Ending, Whole) {
-        let mut parts = self.parts.take().unwrap_or_else(|| Box::new(Parts::new(streaming.rule)));
-        parts.end_body(streaming.rule);
-        (parts.note(streaming), parts.ending(streaming.rule), parts.whole())
+    pub(crate) fn end_stream(&mut self, stream: Streaming<'_>) -> (Option<Arrived>, Ending, Whole) {
+        let mut parts = self.parts.take().unwrap_or_else(|| Box::new(Parts::new(stream.rule)));
+        parts.end_body(stream.rule);
+        (parts.note(stream), parts.ending(stream.rule), parts.whole())
     }
 
     /// Returns whether the whole body was the expected one, or its fingerprint if none is expected.

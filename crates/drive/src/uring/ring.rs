@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use io_uring::squeue::Flags;
 use io_uring::types::Fd;
 use io_uring::{cqueue, opcode, squeue};
+use libc::msghdr;
 
 use super::buffers::{Buffers, GROUP};
 use super::queue::{Kernel, Queue};
@@ -193,15 +194,11 @@ impl<K: Kernel> Ring<K> {
 
     /// Hands over the queued operations, and waits for completions, at most until the timeout. With
     /// a backlog it does not wait: an operation that has not been submitted cannot complete.
-    pub(super) fn wait(
-        &mut self,
-        timeout_ns: Option<u64>,
-        wait_policy: WaitPolicy,
-    ) -> io::Result<()> {
+    pub(super) fn wait(&mut self, timeout_ns: Option<u64>, policy: WaitPolicy) -> io::Result<()> {
         if !self.backlog.is_empty() || timeout_ns == Some(0) {
             return self.poll();
         }
-        settled(self.queue.wait(wait_policy.least, wait_policy.within_us, timeout_ns))
+        settled(self.queue.wait(policy.least, policy.within_us, timeout_ns))
     }
 
     /// Hands over the queued operations and fetches completions, without waiting.
@@ -299,12 +296,7 @@ impl<K: Kernel> Ring<K> {
 
     /// Receives from a socket as [`Ring::recv`] does, with arrival times. `wanted` must stay where
     /// it is until the completion.
-    pub(super) fn recv_stamped(
-        &mut self,
-        handle: &Handle,
-        index: u32,
-        wanted: *const libc::msghdr,
-    ) {
+    pub(super) fn recv_stamped(&mut self, handle: &Handle, index: u32, wanted: *const msghdr) {
         let (fd, flags) = handle.target(index);
         let group = STAMPED_GROUP;
         let entry = opcode::RecvMsgMulti::new(Fd(fd), wanted, group).build();
@@ -327,7 +319,7 @@ impl<K: Kernel> Ring<K> {
 
     /// Receives from a datagram socket until cancelled; `wanted` must stay where it is until the
     /// completion.
-    pub(super) fn recv_messages(&mut self, fd: &OwnedFd, index: u32, wanted: *const libc::msghdr) {
+    pub(super) fn recv_messages(&mut self, fd: &OwnedFd, index: u32, wanted: *const msghdr) {
         let fd = Fd(fd.as_raw_fd());
         let entry = opcode::RecvMsgMulti::new(fd, wanted, DATAGRAMS_GROUP).build();
         self.push(&entry.user_data(Op::Datagrams.about(index)));
@@ -335,7 +327,7 @@ impl<K: Kernel> Ring<K> {
 
     /// Sends datagrams; what the header points to must stay where it is until the completion.
     #[inline]
-    pub(super) fn send_message(&mut self, fd: &OwnedFd, place: u32, header: *const libc::msghdr) {
+    pub(super) fn send_message(&mut self, fd: &OwnedFd, place: u32, header: *const msghdr) {
         let entry = opcode::SendMsg::new(Fd(fd.as_raw_fd()), header).build();
         self.push(&entry.user_data(Op::SendDatagrams.about(place)));
     }

@@ -410,13 +410,7 @@ impl<P: Protocol> Program for Generator<P> {
         self.connected(net, key, token);
     }
 
-    fn handle_connect_error(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        _token: Token,
-        why: ConnectError,
-    ) {
+    fn handle_connect_error(&mut self, net: &mut impl Net, key: u32, _: Token, why: ConnectError) {
         self.refused(net, key, why);
     }
 

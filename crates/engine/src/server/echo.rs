@@ -21,30 +21,23 @@ impl Echo {
 }
 
 impl Program for Echo {
-    fn handle_wake(&mut self, _net: &mut impl Net) {
+    fn handle_wake(&mut self, _: &mut impl Net) {
         self.watch.wake(|| None);
     }
 
-    fn handle_accepted(&mut self, _net: &mut impl Net, token: Token) -> u32 {
+    fn handle_accepted(&mut self, _: &mut impl Net, token: Token) -> u32 {
         self.watch.accepted();
         token.index
     }
 
     #[inline]
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        _key: u32,
-        token: Token,
-        bytes: &[u8],
-        _ending: bool,
-    ) {
+    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
         self.watch.seen.bytes_in += bytes.len() as u64;
         self.watch.seen.bytes_out += bytes.len() as u64;
         net.send(token, bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _key: u32, token: Token, _ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
         self.watch.seen.open -= 1;
         net.finish(token);
     }

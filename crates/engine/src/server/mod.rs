@@ -462,14 +462,7 @@ impl Program for Server {
     }
 
     #[inline]
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        _token: Token,
-        bytes: &[u8],
-        _ending: bool,
-    ) {
+    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
         if !self.answer_known(net, key, bytes) {
             self.handle_bytes(net, key, bytes);
         }
@@ -479,7 +472,7 @@ impl Program for Server {
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _: PeerClose) {
         let connection = self.connections[key as usize].take();
         let is_open = |connection: &Connection| !matches!(connection.speaks, Speaks::Lingering);
         if let Some(connection) = connection.filter(is_open) {

@@ -44,7 +44,7 @@ impl Program for UdpEcho {
     fn handle_datagrams(
         &mut self,
         net: &mut impl Net,
-        _key: u32,
+        _: u32,
         token: Token,
         datagrams: Datagrams<'_>,
     ) {

@@ -206,15 +206,9 @@ pub fn write_data(out: &mut Vec<u8>, stream: u32, bytes: &[u8], end_stream: bool
 
 /// Appends a block of fields: HEADERS and as many CONTINUATION frames as needed, with at most
 /// `frame_bytes` of payload each.
-pub fn write_block(
-    out: &mut Vec<u8>,
-    stream: u32,
-    block: &[u8],
-    end_stream: bool,
-    frame_bytes: u32,
-) {
+pub fn write_block(out: &mut Vec<u8>, stream: u32, block: &[u8], ends: bool, frame_bytes: u32) {
     let mut kind = Kind::Headers;
-    let mut flags = if end_stream { flags::END_STREAM } else { 0 };
+    let mut flags = if ends { flags::END_STREAM } else { 0 };
     let mut rest = block;
     loop {
         let (part, behind) = rest.split_at(rest.len().min(frame_bytes as usize));

@@ -11,15 +11,10 @@ use crate::message::{Filling, Head};
 
 impl Session {
     /// Appends the header block of the present request.
-    pub fn write_block(
-        &mut self,
-        script: &Script,
-        filling: &impl Filling,
-        out: &mut Vec<u8>,
-    ) -> Head {
+    pub fn write_block(&mut self, script: &Script, fill: &impl Filling, out: &mut Vec<u8>) -> Head {
         let Some(step) = self.step(script) else { return Head::default() };
         let Some(block) = &step.block else { return Head::default() };
-        let mut fill = Fill { turn: self.turn, values: &self.values, filling, drawn: 0 };
+        let mut fill = Fill { turn: self.turn, values: &self.values, filling: fill, drawn: 0 };
         self.hops.fill_path(&mut fill, &step.path, &mut self.path);
         let mut plain_bytes = block.plain_bytes;
         let mut value = Vec::new();

@@ -75,10 +75,7 @@ pub trait Endpoint {
     type Data;
 
     /// Reads records; see [`UnbufferedStatus`].
-    fn process<'c, 'i>(
-        &'c mut self,
-        incoming: &'i mut [u8],
-    ) -> UnbufferedStatus<'c, 'i, Self::Data>;
+    fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
     /// The state that both ends have in common.
     fn common(&self) -> &CommonState;
@@ -88,11 +85,8 @@ impl Endpoint for UnbufferedClientConnection {
     type Data = ClientConnectionData;
 
     #[inline]
-    fn process<'c, 'i>(
-        &'c mut self,
-        incoming: &'i mut [u8],
-    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
-        self.process_tls_records(incoming)
+    fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(input)
     }
 
     fn common(&self) -> &CommonState {
@@ -104,11 +98,8 @@ impl Endpoint for UnbufferedServerConnection {
     type Data = ServerConnectionData;
 
     #[inline]
-    fn process<'c, 'i>(
-        &'c mut self,
-        incoming: &'i mut [u8],
-    ) -> UnbufferedStatus<'c, 'i, Self::Data> {
-        self.process_tls_records(incoming)
+    fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
+        self.process_tls_records(input)
     }
 
     fn common(&self) -> &CommonState {

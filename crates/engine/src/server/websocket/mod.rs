@@ -325,14 +325,7 @@ impl Program for Server {
     }
 
     #[inline]
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        _token: Token,
-        bytes: &[u8],
-        _ending: bool,
-    ) {
+    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
         let Some(mut connection) = self.connections[key as usize].take() else {
             return;
         };
@@ -347,7 +340,7 @@ impl Program for Server {
         self.flush(net, connection, next);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _: PeerClose) {
         if let Some(connection) = self.connections[key as usize].take() {
             let stage = connection.tls.as_ref().map(|session| session.stage());
             self.desk.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));

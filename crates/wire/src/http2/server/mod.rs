@@ -155,24 +155,6 @@ impl<M: Copy> Server<M> {
         Event::Broken(violation)
     }
 
-    /// Answers a request with a block of fields and a body. Without a body the stream ends with the
-    /// block. False if the request is gone.
-    #[inline]
-    pub fn answer(&mut self, stream: u32, block: &[u8], body: &[u8], out: &mut Vec<u8>) -> bool {
-        self.core.answer(stream, block, body, out)
-    }
-
-    /// Begins an answer whose body follows in parts. False if the request is gone.
-    pub fn answer_head(&mut self, stream: u32, block: &[u8], out: &mut Vec<u8>) -> bool {
-        self.core.answer_head(stream, block, false, out)
-    }
-
-    /// Sends the next part of a body; `last` says whether it is the last. False if the request is
-    /// gone.
-    pub fn answer_body(&mut self, stream: u32, part: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
-        self.core.answer_body(stream, part, last, out)
-    }
-
     /// Resets a stream instead of answering. False if the request is gone.
     pub fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) -> bool {
         self.core.reset(stream, code, out)

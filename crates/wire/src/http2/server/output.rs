@@ -1,72 +1,66 @@
 //! Output of the server: answers, as far as the windows allow.
 
+use super::Server;
 use super::core::Core;
 use super::streams::Phase;
 use crate::http2::frame::{ErrorCode, write_block, write_data, write_reset};
 
-impl<M: Copy> Core<M> {
-    /// Implements [`Server::answer`](super::Server::answer).
+impl<M: Copy> Server<M> {
+    /// Answers a request with a block of fields and a body. Without a body the stream ends with the
+    /// block. False if the request is gone.
     #[inline]
-    pub(super) fn answer(
-        &mut self,
-        stream: u32,
-        block: &[u8],
-        body: &[u8],
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let most = self.peer.frame_bytes as usize;
-        let room = self.send.room().min(self.peer.window as usize).min(most);
-        let fits = body.len() <= room && block.len() <= most && !self.resized;
-        if fits && self.current.take_if(|current| current.0 == stream).is_some() {
+    pub fn answer(&mut self, stream: u32, block: &[u8], body: &[u8], out: &mut Vec<u8>) -> bool {
+        let core = &mut self.core;
+        let most = core.peer.frame_bytes as usize;
+        let room = core.send.room().min(core.peer.window as usize).min(most);
+        let fits = body.len() <= room && block.len() <= most && !core.resized;
+        if fits && core.current.take_if(|current| current.0 == stream).is_some() {
             // Answered at once and completely, so the stream is never stored.
-            self.resets = self.resets.saturating_sub(1);
-            write_block(out, stream, block, body.is_empty(), self.peer.frame_bytes);
+            core.resets = core.resets.saturating_sub(1);
+            write_block(out, stream, block, body.is_empty(), core.peer.frame_bytes);
             if !body.is_empty() {
                 write_data(out, stream, body, true);
-                self.send.spend(body.len());
+                core.send.spend(body.len());
             }
             return true;
         }
-        self.answer_head(stream, block, body.is_empty(), out)
+        self.head(stream, block, body.is_empty(), out)
             && (body.is_empty() || self.answer_body(stream, body, true, out))
     }
 
-    pub(super) fn answer_head(
-        &mut self,
-        stream: u32,
-        block: &[u8],
-        ends: bool,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        self.keep_current();
-        let Some(open) = self.streams.open.get_mut(&stream) else { return false };
+    /// Begins an answer whose body follows in parts. False if the request is gone.
+    pub fn answer_head(&mut self, stream: u32, block: &[u8], out: &mut Vec<u8>) -> bool {
+        self.head(stream, block, false, out)
+    }
+
+    fn head(&mut self, stream: u32, block: &[u8], ends: bool, out: &mut Vec<u8>) -> bool {
+        let core = &mut self.core;
+        core.keep_current();
+        let Some(open) = core.streams.open.get_mut(&stream) else { return false };
         if open.phase != Phase::Waiting {
             return false;
         }
         open.phase = Phase::Answering;
-        self.resets = self.resets.saturating_sub(1);
-        self.waiting -= 1;
-        if std::mem::take(&mut self.resized) {
+        core.resets = core.resets.saturating_sub(1);
+        core.waiting -= 1;
+        if std::mem::take(&mut core.resized) {
             // The peer has made its table smaller; our encoder uses none (RFC 7541 §4.2).
             let block = [&[0x20], block].concat();
-            write_block(out, stream, &block, ends, self.peer.frame_bytes);
+            write_block(out, stream, &block, ends, core.peer.frame_bytes);
         } else {
-            write_block(out, stream, block, ends, self.peer.frame_bytes);
+            write_block(out, stream, block, ends, core.peer.frame_bytes);
         }
         if ends {
-            self.streams.open.remove(&stream);
+            core.streams.open.remove(&stream);
         }
         true
     }
 
-    pub(super) fn answer_body(
-        &mut self,
-        stream: u32,
-        part: &[u8],
-        last: bool,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let Some(open) = self.streams.open.get_mut(&stream) else { return false };
+    /// Sends the next part of a body; `last` says whether it is the last. False if the request is
+    /// gone.
+    pub fn answer_body(&mut self, stream: u32, part: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
+        let core = &mut self.core;
+        let Some(open) = core.streams.open.get_mut(&stream) else { return false };
         if open.phase != Phase::Answering || open.rest_ends {
             return false;
         }
@@ -74,7 +68,7 @@ impl<M: Copy> Core<M> {
         let mut part = part;
         // What there is room for is sent from where it is: a copy of a large body maps fresh pages.
         while open.rest.is_empty() {
-            let room = self.send.room().min(open.send.room()).min(self.peer.frame_bytes as usize);
+            let room = core.send.room().min(open.send.room()).min(core.peer.frame_bytes as usize);
             let len = part.len().min(room);
             let ends = last && len == part.len();
             if len == 0 && !ends {
@@ -82,17 +76,19 @@ impl<M: Copy> Core<M> {
             }
             write_data(out, stream, &part[..len], ends);
             open.send.spend(len);
-            self.send.spend(len);
+            core.send.spend(len);
             part = &part[len..];
             if ends {
-                self.streams.open.remove(&stream);
+                core.streams.open.remove(&stream);
                 return true;
             }
         }
         open.rest.extend(part);
         true
     }
+}
 
+impl<M: Copy> Core<M> {
     /// Sends one frame of the pending output of a stream. False if nothing is pending or there is
     /// no room.
     fn send_frame(&mut self, stream: u32, out: &mut Vec<u8>) -> bool {
