@@ -39,7 +39,7 @@ struct Part {
 }
 
 /// The phases of one thread, and what has been counted in them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Accounting {
     pub(super) phases: Vec<Phase>,
     /// The phase started last; none before the first.
@@ -73,23 +73,8 @@ impl Accounting {
         requests: Option<Arc<Requests>>,
     ) -> Self {
         let drawn = requests.as_ref().map_or(0, |requests| requests.recorded());
-        Accounting {
-            phases: Vec::new(),
-            current: None,
-            first_open: 0,
-            early: Times::default(),
-            early_dropped: 0,
-            served: ServedSeen::new(served_all),
-            answered: 0,
-            part: Part::default(),
-            own_connection,
-            connect_open: false,
-            wakings: Wakings::default(),
-            crossings: Crossings::default(),
-            look: false,
-            requests,
-            drawn,
-        }
+        let served = ServedSeen::new(served_all);
+        Accounting { served, own_connection, requests, drawn, ..Accounting::default() }
     }
 
     /// Adds a phase that `threads` threads run, not yet begun.

@@ -8,9 +8,10 @@
 use trueload_drive::Token;
 
 /// The state of a slot's connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     /// None; the next attempt is not made before `until_ns`.
+    #[default]
     Down,
     /// The peer's queue was full; the same attempt is made again at `until_ns`.
     Busy,

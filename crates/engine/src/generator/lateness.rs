@@ -10,8 +10,6 @@
 //! A busy thread is woken by answers anyway. It compares two times per batch and reads its CPU
 //! clock once a millisecond, so that work does not count as a stall.
 
-use super::slot::NEVER;
-
 /// With requests outstanding the thread sleeps no longer than this …
 pub(super) const PULSE_NS: u64 = 1_000_000;
 /// … or than this part of the time in which nothing has come. By then all outstanding requests are
@@ -84,7 +82,7 @@ pub struct Lateness {
 }
 
 /// The state of a thread at the end of its last batch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watch {
     pub(super) last_ns: u64,
     /// The latest time at which it is to run again.
@@ -103,24 +101,6 @@ pub(super) struct Watch {
     pub(super) waited_ns: u64,
     pub(super) waited_at_ns: u64,
     pub(super) lateness: Lateness,
-}
-
-impl Default for Watch {
-    fn default() -> Self {
-        Watch {
-            last_ns: 0,
-            due_ns: NEVER,
-            sent: 0,
-            issued: 0,
-            open: 0,
-            moved_ns: 0,
-            cpu_ns: 0,
-            cpu_at_ns: 0,
-            waited_ns: 0,
-            waited_at_ns: 0,
-            lateness: Lateness::default(),
-        }
-    }
 }
 
 impl Watch {

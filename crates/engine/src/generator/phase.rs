@@ -215,7 +215,7 @@ impl Phase {
             uncounted: None,
             counted: 0,
             next_beat_ns: u64::MAX,
-            watch: Watch::default(),
+            watch: Watch { due_ns: NEVER, ..Watch::default() },
             active_before: 0,
         }
     }

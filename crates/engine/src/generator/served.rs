@@ -29,7 +29,7 @@ pub struct Served {
 }
 
 /// What one thread knows of the answers that all have got.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ServedSeen {
     /// Requests answered in this batch; added to `all` once per batch.
     here: u64,

@@ -190,7 +190,7 @@ impl Sealed {
 }
 
 /// The state of a slot except its machine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) connection: ConnectionState,
     /// The time that `connection` refers to.
@@ -271,29 +271,8 @@ impl<C> Slot<C> {
 
 impl<C: Exchange<Tag>> Slot<C> {
     pub(super) fn new(client: C) -> Self {
-        let state = State {
-            connection: ConnectionState::Down,
-            until_ns: NEVER,
-            armed_ns: NEVER,
-            quiet_since_ns: 0,
-            attempted_ns: 0,
-            may_ask: false,
-            last: None,
-            trouble: None,
-            answers: 0,
-            service_ns: 0,
-            tried: false,
-            ever_established: false,
-            kept: false,
-            proven: false,
-            asked: false,
-            address: 0,
-            gap: 0,
-            gap_since_ns: 0,
-            ready: false,
-            ready_since_ns: 0,
-            open_since_ns: NEVER,
-        };
+        let state =
+            State { until_ns: NEVER, armed_ns: NEVER, open_since_ns: NEVER, ..State::default() };
         Slot { client, state, tls: None }
     }
 
