@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes down what is declared elsewhere: docs/options.md, and parts of the Python API.
 
-Strategy: a field of a declaration is a row of the page and a line of a class in api/options.py, its
-unit decides the type. Each function of api/protocols.py has its coroutine in aio.py, its method of
+A field of a declaration is a row of the page and a line of a class in api/options.py; its unit has
+the type. Each function of api/protocols.py has its coroutine in aio.py, its method of
 the pytest fixture and its name in the package. tests/unit/test_options.py fails where what is
 written is not what is declared. Run it after a change, from the checkout's virtual environment:
 
@@ -12,15 +12,26 @@ written is not what is declared. Run it after a change, from the checkout's virt
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from trueload.api import protocols
+from trueload.api.measure import OF_PRINTING
+from trueload.commands import (
+    measure_options,
+    metrics_flags,
+    place_options,
+    serve_options,
+    suite_options,
+)
 from trueload.commands.protocols import PROTOCOLS
-from trueload.protocol.engine_options import EngineOptions, ThreadOptions
+from trueload.protocol import engine_options, load_options, request_options
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import Option, Settings, flag_of, name_of, options_of
 from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes
@@ -30,51 +41,41 @@ PAGE = ROOT / "docs" / "options.md"
 PACKAGE = ROOT / "python" / "trueload"
 KEYWORDS = PACKAGE / "api" / "options.py"
 BEGIN, END = "# Written by tools/options.py.\n", "# End of what is written.\n"
-# The types of api/options.py, by the word for a value.
-TYPES = {
-    "TIME": "Duration",
-    "COUNT": "Number",
-    "N": "Number",
-    "RATE": "Rate",
-    "LIST": "Numbers",
-    "STAGES": "Text",
-}
-OF_THREADS = tuple(map(name_of, ThreadOptions.model_fields))
-NOT_OF_SUITES = [
-    name for name in map(name_of, EngineOptions.model_fields) if name not in ENGINE_KEYS
-]
-# The classes of keywords: name, base, what it is, and which settings it adds.
-CLASSES: tuple[tuple[str, str, str, type[Settings], Iterable[str]], ...] = (
-    ("ThreadOptions", "TypedDict", "How an engine runs.", ThreadOptions, OF_THREADS),
-    (
-        "SuiteEngineOptions",
-        "TypedDict",
-        "How an engine generates load, where a suite has the CPUs.",
-        EngineOptions,
-        ENGINE_KEYS,
-    ),
-    (
-        "EngineOptions",
-        "SuiteEngineOptions",
-        "How an engine generates load.",
-        EngineOptions,
-        NOT_OF_SUITES,
-    ),
-    (
-        "WindowOptions",
-        "TypedDict",
-        "How long is measured, and how an open loop is spaced.",
-        LoadOptions,
-        WINDOW_KEYS,
-    ),
-    (
-        "LoadOptions",
-        "WindowOptions",
-        "What a server is put under.",
-        LoadOptions,
-        [name for name in map(name_of, LoadOptions.model_fields) if name not in WINDOW_KEYS],
-    ),
+# The modules that declare options, from the lowest; their classes are those of the keywords.
+DECLARING = (
+    *(engine_options, load_options, request_options, measure_options),
+    *(place_options, metrics_flags, serve_options, suite_options),
 )
+# What only the command line has.
+PRINTING = {*OF_PRINTING, "published"}
+NOT_TYPED = {"RatioOptions", "WsLimitOptions", "BroadcastOptions"}
+# The classes of functions, with what they take beside the options of a declared class of that name.
+FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "LoadingOptions": (
+        "Options of every function that loads a server.",
+        ("MeasureOptions", "EngineOptions", "LoadOptions", "WhereOptions", "MetricsOptions"),
+    ),
+    "AbOptions": (
+        "Options of ``trueload.ab``; ``repeat`` is the number of pairs.",
+        (
+            *("ResultOptions", "RepeatOptions", "EngineOptions", "LoadOptions", "PlaceOptions"),
+            *("MetricsOptions", "RequestOptions"),
+        ),
+    ),
+    "HttpOptions": ("Options of ``trueload.http``.", ("LoadingOptions",)),
+    "TcpOptions": ("Options of ``trueload.tcp``.", ("LoadingOptions",)),
+    "UdpOptions": ("Options of ``trueload.udp``.", ("LoadingOptions", "EchoOptions")),
+    "WsOptions": (
+        "Options of ``trueload.ws``.",
+        ("LoadingOptions", "WsEchoOptions", "WsBroadcastOptions", "ModeOptions"),
+    ),
+    "SuiteOptions": (
+        "Options of ``trueload.suite``.",
+        ("SuiteEngineOptions", "SuiteWindowOptions", "PlaceOptions", "MetricsOptions"),
+    ),
+}
+# Classes that stay, although only one other is made of them.
+KEPT = {"SuiteEngineOptions", "SuiteWindowOptions", "ServeOptions"}
 INTRODUCTION = """# Options
 
 This page lists the options of the load and of the engine, which every command that generates load
@@ -152,23 +153,88 @@ def key(name: str) -> str:
 
 
 def keywords() -> str:
-    """The classes of api/options.py that are declared elsewhere."""
-    written = []
-    for name, base, about, model, names in CLASSES:
-        lines = [f"class {name}({base}, total=False):", f'    """{about}"""', ""]
-        for field, option in options_of(model, only=names).items():
-            lines.append(f"    {name_of(field)}: {type_of(option)}")
-        written.append("\n".join(lines) + "\n\n\n")
+    """The classes of api/options.py: those that are declared, and those of the functions.
+
+    A class of which only one other is made is a part of that one.
+    """
+    models = {model.__name__: model for model in declared()}
+    bases = {name: bases_of(model) for name, model in models.items() if has_keywords(model)}
+    bases |= {name: (*more, *bases.get(name, ())) for name, (_, more) in FUNCTIONS.items()}
+    uses = Counter(base for found in bases.values() for base in found)
+    inlined = {name for name in bases if uses[name] == 1 and name not in KEPT}
+
+    def made_of(name: str) -> tuple[list[str], dict[str, Option]]:
+        """The bases that stay, and the options of the class and of those that do not."""
+        kept: list[str] = []
+        options: dict[str, Option] = {}
+        for base in bases[name]:
+            more, others = made_of(base) if base in inlined else ([base], {})
+            kept += [each for each in more if each not in kept]
+            options |= others
+        return kept, options | own_options(models.get(name, Settings))
+
+    engine = options_of(EngineOptions, only=ENGINE_KEYS)
+    window = options_of(LoadOptions, only=WINDOW_KEYS)
+    written = [
+        typed("SuiteEngineOptions", (), "How an engine generates load for a suite.", engine),
+        typed("SuiteWindowOptions", (), "How long a suite measures, by which schedule.", window),
+    ]
+    for name in [*(name for name in bases if name not in FUNCTIONS), *FUNCTIONS]:
+        if name not in inlined:
+            text = FUNCTIONS[name][0] if name in FUNCTIONS else about(models[name])
+            written.append(typed(name, made_of(name)[0], text, made_of(name)[1]))
     return "".join(written)
+
+
+def declared() -> Iterator[type[Settings]]:
+    """The classes that declare options, in the order in which they can be written."""
+    for module in DECLARING:
+        for name, model in vars(module).items():
+            ours = isinstance(model, type) and model.__module__ == module.__name__
+            if ours and issubclass(model, Settings) and name not in NOT_TYPED:
+                yield model
+
+
+def own_options(model: type[Settings]) -> dict[str, Option]:
+    """The options that a class declares itself, without those that only print."""
+    own = set(map(name_of, inspect.get_annotations(model))) - PRINTING
+    return options_of(model, only=own)
+
+
+def bases_of(model: type[Settings]) -> tuple[str, ...]:
+    """The classes with keywords that a class is made of."""
+    return tuple(base.__name__ for base in model.__bases__ if has_keywords(base))
+
+
+def has_keywords(model: type) -> bool:
+    """Whether a class has options for Python."""
+    if model is Settings or not issubclass(model, Settings):
+        return False
+    return bool(own_options(model) or bases_of(model))
+
+
+def about(model: type[Settings]) -> str:
+    """What a class says of itself first."""
+    return " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split())
+
+
+def typed(name: str, bases: Iterable[str], text: str, options: Mapping[str, Option]) -> str:
+    """A class of keywords."""
+    found = ", ".join(bases) or "TypedDict"
+    lines = [f"class {name}({found}, total=False):", f'    """{text}"""', ""]
+    for field, option in options.items():
+        lines.append(f"    {name_of(field)}: {type_of(option)}")
+        if option.off:
+            lines.append(f"    {option.off.lstrip('-').replace('-', '_')}: {type_of(option)}")
+    return "\n".join(lines) + "\n\n\n"
 
 
 def type_of(option: Option) -> str:
     """The type of a keyword argument."""
-    metavar = option.unit.metavar
-    if metavar.startswith("<"):
-        choices = ", ".join(f'"{choice}"' for choice in metavar.strip("<>").split("|"))
-        return f"Literal[{choices}] | None"
-    return TYPES[metavar]
+    if option.choices:
+        return f"Literal[{', '.join(map(json.dumps, option.choices))}] | None"
+    keyword = option.unit.keyword
+    return "Texts" if option.several and keyword == "Text" else keyword
 
 
 def loading() -> dict[str, inspect.Signature]:
@@ -184,15 +250,19 @@ def options_of_function(name: str) -> str:
 
 def names() -> str:
     """The names of the package that the protocols bring."""
-    found = sorted([*map(options_of_function, PROTOCOLS), *PROTOCOLS, "serve"])
-    imports = ", ".join(found)
-    listed = ", ".join(f'"{name}"' for name in found)
-    return f"""if TYPE_CHECKING:
-    from trueload.api.protocols import {imports}
+    parts = []
+    for module, found in (
+        ("trueload.api.options", sorted(map(options_of_function, PROTOCOLS))),
+        ("trueload.api.protocols", sorted([*PROTOCOLS, "serve"])),
+    ):
+        imports, listed = ", ".join(found), ", ".join(f'"{name}"' for name in found)
+        parts.append(f"""if TYPE_CHECKING:
+    from {module} import {imports}
 
 __all__ += [{listed}]
-_MODULES |= dict.fromkeys([{listed}], "trueload.api.protocols")
-"""
+_MODULES |= dict.fromkeys([{listed}], "{module}")
+""")
+    return "".join(parts)
 
 
 def coroutines() -> str:
@@ -214,7 +284,7 @@ def method(name: str, signature: inspect.Signature) -> str:
     return f"""\
     def {name}(
         self, {", ".join(map(parameter, own))}, /, *, invalid_ok: bool = False,
-        **options: Unpack[protocols.{options_of_function(name)}],
+        **options: Unpack[of.{options_of_function(name)}],
     ) -> Result:
         \"""``trueload.{name}``; an invalid verdict fails the test unless ``invalid_ok``.\"""
         __tracebackhide__ = True

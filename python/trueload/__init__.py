@@ -66,33 +66,17 @@ _MODULES = {
 # Written by tools/options.py.
 
 if TYPE_CHECKING:
-    from trueload.api.protocols import (
-        HttpOptions,
-        TcpOptions,
-        UdpOptions,
-        WsOptions,
-        http,
-        serve,
-        tcp,
-        udp,
-        ws,
-    )
+    from trueload.api.options import HttpOptions, TcpOptions, UdpOptions, WsOptions
 
-__all__ += [
-    "HttpOptions",
-    "TcpOptions",
-    "UdpOptions",
-    "WsOptions",
-    "http",
-    "serve",
-    "tcp",
-    "udp",
-    "ws",
-]
+__all__ += ["HttpOptions", "TcpOptions", "UdpOptions", "WsOptions"]
 _MODULES |= dict.fromkeys(
-    ["HttpOptions", "TcpOptions", "UdpOptions", "WsOptions", "http", "serve", "tcp", "udp", "ws"],
-    "trueload.api.protocols",
+    ["HttpOptions", "TcpOptions", "UdpOptions", "WsOptions"], "trueload.api.options"
 )
+if TYPE_CHECKING:
+    from trueload.api.protocols import http, serve, tcp, udp, ws
+
+__all__ += ["http", "serve", "tcp", "udp", "ws"]
+_MODULES |= dict.fromkeys(["http", "serve", "tcp", "udp", "ws"], "trueload.api.protocols")
 
 # End of what is written.
 

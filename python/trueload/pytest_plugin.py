@@ -21,7 +21,6 @@ import pytest
 
 if TYPE_CHECKING:
     from trueload.api import options as of
-    from trueload.api import protocols
     from trueload.api.results.ab import AbResult
     from trueload.api.results.result import Result
     from trueload.api.results.suite import SuiteResult
@@ -73,7 +72,7 @@ class Trueload:
         /,
         *,
         invalid_ok: bool = False,
-        **options: Unpack[protocols.HttpOptions],
+        **options: Unpack[of.HttpOptions],
     ) -> Result:
         """``trueload.http``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -86,7 +85,7 @@ class Trueload:
         /,
         *,
         invalid_ok: bool = False,
-        **options: Unpack[protocols.TcpOptions],
+        **options: Unpack[of.TcpOptions],
     ) -> Result:
         """``trueload.tcp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -99,7 +98,7 @@ class Trueload:
         /,
         *,
         invalid_ok: bool = False,
-        **options: Unpack[protocols.UdpOptions],
+        **options: Unpack[of.UdpOptions],
     ) -> Result:
         """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -112,7 +111,7 @@ class Trueload:
         /,
         *,
         invalid_ok: bool = False,
-        **options: Unpack[protocols.WsOptions],
+        **options: Unpack[of.WsOptions],
     ) -> Result:
         """``trueload.ws``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True

@@ -19,7 +19,7 @@ from trueload.commands.protocols import PROTOCOLS, reader_of_job
 
 def _keywords(name: str) -> type:
     """The keyword arguments of the function that loads a server of this protocol."""
-    found: type = getattr(protocols, f"{name.capitalize()}Options")
+    found: type = getattr(options, f"{name.capitalize()}Options")
     return found
 
 
@@ -27,8 +27,8 @@ COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
     *((_keywords(name), reader_of_job(name), OF_PRINTING) for name in PROTOCOLS),
     (options.AbOptions, ab.read_ab, OF_PRINTING),
     (options.SuiteOptions, suite.read_suite, api._OF_SUITES),
-    (protocols.ServeHttpOptions, serve.read_http, OF_PRINTING),
-    (protocols.ServeWsOptions, serve.read_ws, OF_PRINTING),
+    (options.ServeHttpOptions, serve.read_http, OF_PRINTING),
+    (options.ServeWsOptions, serve.read_ws, OF_PRINTING),
     (options.ServeOptions, serve.read_tcp, OF_PRINTING),
     (options.ServeOptions, serve.read_udp, OF_PRINTING),
 ]
@@ -82,6 +82,6 @@ def test_a_keyword_takes_what_its_option_takes(
 def test_a_functions_signature_names_its_options(function: Callable[..., Any]) -> None:
     found = inspect.signature(function).parameters
     assert next(iter(found)) == "url"
-    assert set(found) == {"url", *get_type_hints(protocols.HttpOptions)}
+    assert set(found) == {"url", *get_type_hints(options.HttpOptions)}
     assert found["duration"].annotation == "Duration"
     assert {"stall_for", "dialect"} < set(inspect.signature(protocols.serve).parameters)

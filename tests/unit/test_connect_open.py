@@ -72,10 +72,6 @@ def test_a_search_begins_at_the_rate_of_connections() -> None:
     ],
 )
 def test_what_does_not_go_with_it_is_refused(flags: dict[str, Any], other: str) -> None:
-    from trueload.commands.options import HttpChoice, SearchAxis
-
-    chosen = {"http": HttpChoice, "search": SearchAxis}
-    flags = {name: chosen.get(name, lambda same: same)(value) for name, value in flags.items()}
     with pytest.raises(UserError, match=f"--connect-open and {other} exclude each other"):
         job(**flags)
 

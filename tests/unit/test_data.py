@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import samples
 from trueload.commands.http import read_job
-from trueload.commands.options import DataOrderChoice
 from trueload.errors import UserError
 from trueload.protocol.data import DataOrder, DataPlan, DataUse
 from trueload.protocol.plan import Duration, Phase, Requests
@@ -96,7 +95,7 @@ def job(path: Path, **flags: Any) -> Any:
 
 def test_the_plan_names_the_file_and_marks_the_requests_that_use_it(tmp_path: Path) -> None:
     path = write(tmp_path, CSV)
-    spec = job(path, data_order=DataOrderChoice.SHUFFLED, seed=7).spec
+    spec = job(path, data_order="shuffled", seed=7).spec
     plan = make_plan(spec, ())
     assert plan.data == DataPlan(path=str(path), format="csv", columns=("name",), order="shuffled")
     assert plan.request is not None
@@ -121,7 +120,7 @@ def test_engines_elsewhere_are_sent_the_content(tmp_path: Path) -> None:
 def test_rows_that_are_sent_once_leave_none_for_a_warm_up(tmp_path: Path) -> None:
     path = write(tmp_path, CSV)
     assert job(path).spec.load.warmup is not None
-    assert job(path, data_order=DataOrderChoice.UNIQUE).spec.load.warmup is None
+    assert job(path, data_order="unique").spec.load.warmup is None
 
 
 @pytest.mark.parametrize(
@@ -136,13 +135,13 @@ def test_what_would_send_a_row_again_is_refused(
     tmp_path: Path, flags: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError) as refused:
-        job(write(tmp_path, CSV), data_order=DataOrderChoice.UNIQUE, **flags)
+        job(write(tmp_path, CSV), data_order="unique", **flags)
     assert refused.value.message == message
 
 
 def test_an_order_needs_data() -> None:
     with pytest.raises(UserError, match="--data-order is given, but no --data"):
-        read_job(url="http://127.0.0.1:1/", data_order=DataOrderChoice.UNIQUE)
+        read_job(url="http://127.0.0.1:1/", data_order="unique")
 
 
 def test_with_several_origins_every_target_takes_a_row(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from trueload.api.protocols import HttpOptions
+from trueload.api.options import HttpOptions
 from trueload.cli.app import build_command
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
@@ -59,7 +59,8 @@ def test_every_setting_is_an_option_of_each_command_with_its_help(command: str) 
     for model, without in COMMANDS[command]:
         for field, option in options_of(model, without=without).items():
             shown = there[flag_of(field)]
-            assert shown.help.startswith(option.help)
+            text = option.help if command == "suite run" else option.texts.get(command, option.help)
+            assert shown.help.startswith(text)
             default = option.default_text(model.model_fields[field].default)
             assert ("[default: " in shown.help) == (bool(default) and command != "suite run")
             assert shown.metavar == option.unit.metavar

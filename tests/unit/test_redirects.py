@@ -10,7 +10,7 @@ import pytest
 from report_samples import html, put_records
 from samples import good_record, histogram
 from trueload.assemble.redirects import make_redirects
-from trueload.commands.request_flags import read_asked
+from trueload.commands.request_flags import read_http
 from trueload.engines.merge import merge_redirects
 from trueload.errors import UserError
 from trueload.protocol.redirects import Redirects as Seen
@@ -84,7 +84,7 @@ def test_what_follow_excludes_is_one_line_and_a_hint(
     flags: dict[str, Any], message: str, hint: str
 ) -> None:
     with pytest.raises(UserError, match=message) as refused:
-        read_asked(**{"url": URL, "follow": 3, **flags})
+        read_http(**{"url": URL, "follow": 3, **flags})
     assert hint in refused.value.hint
 
 
@@ -92,10 +92,10 @@ def test_a_step_may_not_expect_a_redirect_that_is_followed(tmp_path: Path) -> No
     scenario = tmp_path / "form.toml"
     step = '[[step]]\nname = "a"\nrequest = { url = "/form" }\n'
     scenario.write_text(step)
-    assert read_asked(url=URL, follow=3, scenario=scenario).follow == 3
+    assert read_http(url=URL, follow=3, scenario=scenario).follow == 3
     scenario.write_text(f"{step}expect = {{ status = 303 }}\n")
     with pytest.raises(UserError, match="status 303 is expected, but --follow follows it"):
-        read_asked(url=URL, follow=3, scenario=scenario)
+        read_http(url=URL, follow=3, scenario=scenario)
 
 
 def test_follow_needs_connections_that_are_not_opened_by_the_load() -> None:

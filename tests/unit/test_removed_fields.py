@@ -13,11 +13,11 @@ from samples import good_record
 from trueload import __version__
 from trueload.ids import now_iso
 from trueload.protocol.plan import Generate
+from trueload.protocol.windows import PROFILES
 from trueload.record import removed
 from trueload.record.removed import REMOVED_FIELDS, RemovedField, read_record
 from trueload.record.schema import Record
 from trueload.report.suite_json import read_plan
-from trueload.request.http2 import PROFILES
 from trueload.store.exported import to_record
 from trueload.store.runs import Damaged, Row, Run, Store
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trueload.commands.http import read_job
-from trueload.commands.options import HttpChoice
 from trueload.errors import UserError
 from trueload.protocol.plan import Generate
 from trueload.protocol.scenario import FromHeader, FromJson, FromRegex
@@ -144,7 +143,7 @@ def test_a_mistake_gets_one_line_and_a_hint(
         ({"body": "x"}, "--scenario and --body"),
         ({"expect_body": "x"}, "--scenario and --expect-body"),
         ({"targets": Path("t")}, "--scenario and --targets"),
-        ({"http": HttpChoice.TWO, "streams": 2}, "--scenario and --streams"),
+        ({"http": "2", "streams": 2}, "--scenario and --streams"),
     ],
 )
 def test_flags_of_other_loads_are_refused(tmp_path: Path, flags: dict[str, Any], what: str) -> None:

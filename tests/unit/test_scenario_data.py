@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from trueload.commands.http import read_job
-from trueload.commands.options import DataOrderChoice
 from trueload.errors import UserError
 from trueload.protocol.data import DataPlan
 from trueload.trial.plan import make_plan
@@ -34,7 +33,7 @@ def job(folder: Path, text: str, header: str, **flags: Any) -> Any:
 
 
 def test_steps_use_the_columns_of_data(tmp_path: Path) -> None:
-    found = job(tmp_path, LOG_IN, "user,key,other", data_order=DataOrderChoice.UNIQUE)
+    found = job(tmp_path, LOG_IN, "user,key,other", data_order="unique")
     plan = make_plan(found.spec, ())
     path = str(tmp_path / "users.csv")
     assert plan.data == DataPlan(path=path, format="csv", columns=("user", "key"), order="unique")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from samples import counts, good_record
 from trueload.commands import http, tcp, udp
-from trueload.commands.options import HttpChoice
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.option import read_texts
@@ -59,7 +58,7 @@ def test_the_plan_has_the_rates_only_where_they_were_given() -> None:
                 "url": URL,
                 "read_rate": 4000,
                 "expect_body": "x" * 6000,
-                "http": HttpChoice.TWO,
+                "http": "2",
                 "streams": 4,
             },
             "longer than --timeout 5s",

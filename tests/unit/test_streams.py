@@ -13,6 +13,7 @@ from trueload.assemble.streams import make_streams
 from trueload.engines.merge import merge_streams
 from trueload.errors import UserError
 from trueload.protocol.plan import Streams as Seen
+from trueload.protocol.request_options import StreamOptions
 from trueload.protocol.streams import EndContent, EndEvent, StreamHistograms
 from trueload.record.streams import Streams
 from trueload.record.thresholds import STREAMS_FAIL_ON, crossed, parse_condition
@@ -148,11 +149,11 @@ def test_a_gate_may_be_on_the_first_part_or_on_the_gaps() -> None:
 def test_the_end_is_a_content_or_an_event(
     end: str | None, expected: EndContent | EndEvent | None
 ) -> None:
-    made = make_stream("sse", end, None)
+    made = make_stream(StreamOptions.of({"stream": "sse", "stream_end": end}))
     assert made is not None
     assert made.end == expected
 
 
 def test_only_events_have_a_type() -> None:
     with pytest.raises(UserError, match="needs --stream sse"):
-        make_stream("chunks", "event:done", None)
+        make_stream(StreamOptions(stream="chunks", stream_end="event:done"))

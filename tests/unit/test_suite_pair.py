@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from harness import ROOT
 from trueload.commands import suite_pair
-from trueload.commands.suite_pair import Pair, check_paired, find_reference
+from trueload.commands.suite_options import Pair
+from trueload.commands.suite_pair import check_paired, find_reference
 from trueload.errors import UserError
 
 NAME = "rust/trueload:default"
@@ -16,8 +17,8 @@ CASES = [
     ("by default in a first look", None, NAME, 3, True, False),
     ("by default without a reference", None, "", 6, True, False),
     ("by default, but it is not there", None, "rust/nothing", 6, True, False),
-    ("asked for", Pair.REFERENCE, NAME, 1, False, True),
-    ("asked not to", Pair.NONE, NAME, 6, True, False),
+    ("asked for", "reference", NAME, 1, False, True),
+    ("asked not to", "none", NAME, 6, True, False),
 ]
 
 
@@ -49,11 +50,11 @@ def test_trials_are_paired(
 )
 def test_what_is_asked_for_and_not_there_is_an_error(name: str, expected: str) -> None:
     with pytest.raises(UserError, match=expected):
-        find_reference(Pair.REFERENCE, name, 6)
+        find_reference("reference", name, 6)
 
 
 def test_stages_are_not_paired() -> None:
     check_paired(None, paired=False)
-    check_paired(Pair.REFERENCE, paired=True)
+    check_paired("reference", paired=True)
     with pytest.raises(UserError, match="--pair reference and stages exclude each other"):
-        check_paired(Pair.REFERENCE, paired=False)
+        check_paired("reference", paired=False)

@@ -89,7 +89,7 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
         *("http-servers", "--connections=8,64", "--subjects=nginx", "--subjects=go"),
     )
     assert words.meaning.changes.connections == (8, 64)
-    assert words.meaning.subjects == ("nginx", "go")
+    assert words.meaning.given.subjects == ("nginx", "go")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 How: a name is the option's with ``_`` for ``-``, and None leaves an option out.
 tests/unit/test_api_options.py checks every class against its command, both ways. Types only: the
-command checks the values. Must not know: what an option means.
+command checks the values.
 """
 
 from __future__ import annotations
@@ -33,48 +33,13 @@ Header: TypeAlias = str | bytes | Mapping[str, str] | Sequence[str | bytes] | No
 """A mapping such as ``{"Accept": "text/plain"}``, or header lines."""
 Body: TypeAlias = str | bytes | dict[Any, Any] | list[Any] | None
 """Sent unchanged; a dict or a list is sent as JSON."""
-Dialect: TypeAlias = Literal["json", "binary", "actioncable", "phoenix"] | None
-
-
-class ServerPlaceOptions(TypedDict, total=False):
-    """Options for where the server runs."""
-
-    server_place: Text
-
-
-class PlaceOptions(ServerPlaceOptions, total=False):
-    """Options for where the engines run."""
-
-    place: Texts
-    hosts: Number
-    hosts_wait: Duration
-    k8s_image: Text
-    lab: Name
-    no_cache: Flag
-
-
-class MetricsOptions(TypedDict, total=False):
-    """Options for where metrics are sent during a measurement."""
-
-    prometheus: Number
-    prometheus_linger: Duration
-    otlp: Text
 
 
 # Written by tools/options.py.
 
 
-class ThreadOptions(TypedDict, total=False):
-    """How an engine runs."""
-
-    threads: Number
-    cpus: Numbers
-    driver: Literal["auto", "io_uring", "epoll"] | None
-    spin: Duration
-
-
 class SuiteEngineOptions(TypedDict, total=False):
-    """How an engine generates load, where a suite has the CPUs."""
+    """How an engine generates load for a suite."""
 
     threads: Number
     driver: Literal["auto", "io_uring", "epoll"] | None
@@ -87,153 +52,302 @@ class SuiteEngineOptions(TypedDict, total=False):
     connect_rate: Rate
 
 
-class EngineOptions(SuiteEngineOptions, total=False):
-    """How an engine generates load."""
-
-    cpus: Numbers
-
-
-class WindowOptions(TypedDict, total=False):
-    """How long is measured, and how an open loop is spaced."""
+class SuiteWindowOptions(TypedDict, total=False):
+    """How long a suite measures, by which schedule."""
 
     duration: Duration
     requests: Number
-    arrivals: Literal["constant", "poisson"] | None
+    warmup: Duration
     stages: Text
     stages_of: Literal["rate", "connections"] | None
-    warmup: Duration
+    arrivals: Literal["constant", "poisson"] | None
 
 
-class LoadOptions(WindowOptions, total=False):
-    """What a server is put under."""
+class ThreadOptions(TypedDict, total=False):
+    """How an engine runs, whether it generates load or serves."""
+
+    threads: Number
+    cpus: Numbers
+    driver: Literal["auto", "io_uring", "epoll"] | None
+    spin: Duration
+
+
+class EngineOptions(ThreadOptions, total=False):
+    """How an engine generates load, whatever the protocol."""
+
+    coalesce: Duration
+    refill: Number
+    read_rate: Rate
+    write_rate: Rate
+    timeout: Duration
+    connect_rate: Rate
+
+
+class LoadOptions(TypedDict, total=False):
+    """The load on a server. Of settings that exclude each other only one is given."""
 
     connections: Number
-    idle: Number
+    duration: Duration
     rate: Rate
-    seed: Number
+    requests: Number
+    warmup: Duration
     pipeline: Number
+    stages: Text
+    stages_of: Literal["rate", "connections"] | None
+    arrivals: Literal["constant", "poisson"] | None
+    idle: Number
+    seed: Number
 
 
-# End of what is written.
+class IdentityOptions(TypedDict, total=False):
+    """The certificate that is shown to the other side."""
+
+    cert: Name
+    key: Name
 
 
-class RepeatOptions(TypedDict, total=False):
-    """Options of repetition."""
+class TlsOptions(IdentityOptions, total=False):
+    """TLS on the client's side."""
 
-    repeat: Number
+    cacert: Name
+    insecure: Flag
+    no_tls_resumption: Flag
 
 
-class MeasuringOptions(
-    EngineOptions, LoadOptions, RepeatOptions, PlaceOptions, MetricsOptions, total=False
-):
-    """Options of every command that measures one server."""
+class RouteOptions(TypedDict, total=False):
+    """How a server is reached."""
 
-    fail_on: Texts
-    strict: Flag
-    no_save: Flag
     resolve: Texts
     local_address: Texts
 
 
-class ServerPidOptions(TypedDict, total=False):
-    """The process whose CPU time and memory count as the server's."""
+class SocketOptions(RouteOptions, total=False):
+    """How a server with a URL is reached."""
 
-    server_pid: Number
-
-
-class LostHostsOptions(TypedDict, total=False):
-    """What happens if one of several hosts is lost."""
-
-    allow_lost: Number
+    unix: Name
 
 
-class SearchOptions(TypedDict, total=False):
-    """A search for the largest load that keeps to a limit."""
+class HeaderOptions(TypedDict, total=False):
+    """The headers of a request."""
 
-    limit: Text
-    search: Literal["rate", "connections"] | None
-
-
-class TlsOptions(TypedDict, total=False):
-    """Options of TLS on the client's side."""
-
-    cacert: Name
-    insecure: Flag
-    cert: Name
-    key: Name
-    no_tls_resumption: Flag
+    header: Header
+    user: Text
 
 
-class RequestOptions(TlsOptions, total=False):
-    """What is requested of an HTTP server, and which answers are good."""
+class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
+    """What `http` and `ab` send."""
 
+    proxy: Text
     http: Literal["1.1", "2", "auto"] | None
     streams: Number
     window: int | str | None
     connection_window: int | str | None
     header_table_size: int | str | None
-    follow: Number
     stream: Literal["sse", "chunks", "jsonl"] | None
     stream_end: Text
     stall: Duration
-
-    targets: Name
-    curl: Text
-    method: Text
-    header: Header
-    user: Text
-    body: Body
-    body_file: Name
-    data: Name
-    data_order: Literal["sequential", "shuffled", "unique"] | None
-    keep_body: Flag
+    close: Flag
+    connect_open: Rate
+    follow: Number
     expect_status: Numbers
     expect_body: str | bytes | None
     expect_same: Flag
-    close: Flag
-    connect_open: Rate
-    unix: Name
-    proxy: Text
+    method: Text
+    body: Body
+    body_file: Name
+    keep_body: Flag
+    data: Name
+    data_order: Literal["sequential", "shuffled", "unique"] | None
+    targets: Name
+    curl: Text
 
 
-class AbOptions(MeasuringOptions, RequestOptions, total=False):
+class EchoOptions(RouteOptions, total=False):
+    """The messages of an echo."""
+
+    size: Number
+    data: Name
+
+
+class DialectOptions(TypedDict, total=False):
+    """How the messages of a WebSocket server are wrapped."""
+
+    dialect: Literal["json", "binary", "actioncable", "phoenix"] | None
+
+
+class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions, total=False):
+    """How a connection becomes a WebSocket."""
+
+    origin: Text
+    subprotocol: Texts
+
+
+class RepeatOptions(TypedDict, total=False):
+    """How often is measured."""
+
+    repeat: Number
+
+
+class ResultOptions(TypedDict, total=False):
+    """What happens with the result of any measurement."""
+
+    fail_on: Texts
+    strict: Flag
+    no_save: Flag
+
+
+class ServerPlaceOptions(TypedDict, total=False):
+    """Where the server runs."""
+
+    server_place: Text
+
+
+class PlaceOptions(ServerPlaceOptions, total=False):
+    """Where the engines run."""
+
+    place: Texts
+    hosts: Number
+    hosts_wait: Duration
+    k8s_image: Text
+    lab: Name
+    no_cache: Flag
+
+
+class MetricsOptions(TypedDict, total=False):
+    """Where metrics are sent during a measurement."""
+
+    prometheus: Number
+    prometheus_linger: Duration
+    otlp: Text
+
+
+class ServeOptions(ServerPlaceOptions, ThreadOptions, total=False):
+    """What every reference server has."""
+
+    listen: Text
+
+
+class ServeTlsOptions(ServeOptions, IdentityOptions, total=False):
+    """A server that may speak TLS."""
+
+    tls: Flag
+
+
+class ServeWsOptions(ServeTlsOptions, DialectOptions, total=False):
+    """All of `serve ws`."""
+
+
+class ServeHttpOptions(ServeTlsOptions, total=False):
+    """All of `serve http`: its record of clients, and the errors it makes on purpose."""
+
+    record: Flag
+    http: Literal["1.1", "2"] | None
+    max_streams: Number
+    error_share: ShareOf
+    reset_share: ShareOf
+    stall_share: ShareOf
+    stall_for: Duration
+    slow_share: ShareOf
+    slow_for: Duration
+    cut_share: ShareOf
+    close_after: Number
+    close_silently: Flag
+    refuse_share: ShareOf
+    goaway_after: Number
+    stall_window: Flag
+    settings_delay: Duration
+    work: Duration
+    fault_seed: Number
+
+
+class LoadingOptions(
+    ResultOptions,
+    RepeatOptions,
+    EngineOptions,
+    LoadOptions,
+    PlaceOptions,
+    MetricsOptions,
+    total=False,
+):
+    """Options of every function that loads a server."""
+
+    limit: Text
+    search: Literal["rate", "connections"] | None
+    allow_lost: Number
+    server_pid: Number
+
+
+class AbOptions(
+    ResultOptions,
+    RepeatOptions,
+    EngineOptions,
+    LoadOptions,
+    PlaceOptions,
+    MetricsOptions,
+    RequestOptions,
+    total=False,
+):
     """Options of ``trueload.ab``; ``repeat`` is the number of pairs."""
 
 
+class HttpOptions(LoadingOptions, RequestOptions, total=False):
+    """Options of ``trueload.http``."""
+
+    scenario: Name
+    replay: Name
+    speed: Rate
+    replay_host: Text
+
+
+class TcpOptions(LoadingOptions, EchoOptions, total=False):
+    """Options of ``trueload.tcp``."""
+
+    close: Flag
+    half_close: Flag
+
+
+class UdpOptions(LoadingOptions, EchoOptions, total=False):
+    """Options of ``trueload.udp``."""
+
+
+class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, total=False):
+    """Options of ``trueload.ws``."""
+
+    text: Flag
+    binary: Flag
+    step: Number
+    steps: Number
+    initial_clients: Number
+    concurrent: Number
+    samples: Number
+    padding: Number
+    stop_on_loss: Flag
+    mode: Literal["echo", "broadcast"] | None
+
+
 class SuiteOptions(
-    SuiteEngineOptions, WindowOptions, RepeatOptions, PlaceOptions, MetricsOptions, total=False
+    SuiteEngineOptions, SuiteWindowOptions, PlaceOptions, MetricsOptions, RepeatOptions, total=False
 ):
     """Options of ``trueload.suite``."""
 
     subjects: Texts
     cores: Literal["single", "multi"] | None
+    port: Number
+    share_cpus: Flag
     connections: Numbers
+    rate: Rates
     pipeline: Numbers
     streams: Numbers
-    rate: Rates
     close: Flag
     no_close: Flag
     pools: Numbers
     pool_size: Numbers
     concurrency: Numbers
     full: Flag
-    port: Number
-    share_cpus: Flag
-    patience: Duration
-    pair: Literal["reference", "none"] | None
-    resume: Text
     seed: Number
+    pair: Literal["reference", "none"] | None
+    patience: Duration
+    resume: Text
 
 
-class ServeOptions(ThreadOptions, ServerPlaceOptions, total=False):
-    """Options of every reference server."""
-
-    listen: Text
-
-
-class ServeTlsOptions(ServeOptions, total=False):
-    """Options of TLS on the server's side."""
-
-    tls: Flag
-    cert: Name
-    key: Name
+# End of what is written.

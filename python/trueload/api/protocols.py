@@ -10,24 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from trueload.api.measure import OF_PRINTING, load_server
 from trueload.api.options import (
-    Dialect,
-    Duration,
-    Flag,
-    Header,
-    LostHostsOptions,
-    MeasuringOptions,
-    Name,
-    Number,
-    Rate,
-    RequestOptions,
-    SearchOptions,
+    HttpOptions,
+    ServeHttpOptions,
     ServeOptions,
-    ServerPidOptions,
-    ServeTlsOptions,
-    ShareOf,
-    Text,
-    Texts,
-    TlsOptions,
+    ServeWsOptions,
+    TcpOptions,
+    UdpOptions,
+    WsOptions,
 )
 from trueload.api.results.result import Result
 from trueload.api.signatures import naming
@@ -35,90 +24,6 @@ from trueload.errors import UserError
 
 if TYPE_CHECKING:
     from trueload.api.server import Server
-
-
-class HttpOptions(
-    MeasuringOptions,
-    ServerPidOptions,
-    LostHostsOptions,
-    SearchOptions,
-    RequestOptions,
-    total=False,
-):
-    """Options of ``trueload.http``."""
-
-    scenario: Name
-    replay: Name
-    speed: Rate
-    replay_host: Text
-
-
-class EchoOptions(MeasuringOptions, ServerPidOptions, LostHostsOptions, SearchOptions, total=False):
-    """Options of every command that measures an echo."""
-
-    size: Number
-    data: Name
-
-
-class UdpOptions(EchoOptions, total=False):
-    """Options of ``trueload.udp``."""
-
-
-class TcpOptions(EchoOptions, total=False):
-    """Options of ``trueload.tcp``."""
-
-    close: Flag
-    half_close: Flag
-
-
-class WsOptions(EchoOptions, TlsOptions, total=False):
-    """Options of ``trueload.ws``."""
-
-    mode: Literal["echo", "broadcast"] | None
-    text: Flag
-    binary: Flag
-    dialect: Dialect
-    header: Header
-    user: Text
-    origin: Text
-    subprotocol: Texts
-    unix: Name
-    step: Number
-    initial_clients: Number
-    steps: Number
-    concurrent: Number
-    samples: Number
-    padding: Number
-    stop_on_loss: Flag
-
-
-class ServeWsOptions(ServeTlsOptions, total=False):
-    """Options of ``trueload.serve("ws")``."""
-
-    dialect: Dialect
-
-
-class ServeHttpOptions(ServeTlsOptions, total=False):
-    """Options of ``trueload.serve("http")``."""
-
-    record: Flag
-    error_share: ShareOf
-    reset_share: ShareOf
-    stall_share: ShareOf
-    stall_for: Duration
-    slow_share: ShareOf
-    slow_for: Duration
-    cut_share: ShareOf
-    close_after: Number
-    close_silently: Flag
-    work: Duration
-    fault_seed: Number
-    http: Literal["1.1", "2"] | None
-    max_streams: Number
-    refuse_share: ShareOf
-    goaway_after: Number
-    stall_window: Flag
-    settings_delay: Duration
 
 
 @naming(HttpOptions)

@@ -27,7 +27,7 @@ import typer.main
 
 from trueload import __version__
 from trueload.cli import completion
-from trueload.cli.help_groups import write_options
+from trueload.cli.help_groups import use_texts, write_options
 from trueload.cli.streams import hold_open, write_whole
 from trueload.commands.foreign_flags import ALIASES
 from trueload.commands.protocols import PROTOCOLS
@@ -251,13 +251,14 @@ def _root(
     """Options of trueload itself; each of them ends the command."""
 
 
-def _use_plain_help(command: Any) -> None:
+def _use_plain_help(command: Any, path: str = "") -> None:
     # rich's help draws boxes and colours; plain text is the same on a terminal and in a pipe.
     command.rich_markup_mode = None
-    children = getattr(command, "commands", {}).values()
-    for child in children:
-        _use_plain_help(child)
+    children = getattr(command, "commands", {})
+    for name, child in children.items():
+        _use_plain_help(child, f"{path} {name}".strip())
     if not children:
+        use_texts(command, path)
         command.format_options = functools.partial(write_options, command)
 
 

@@ -1,7 +1,4 @@
-"""``trueload runs compare BASE NEW``: is the new run better, worse or the same?
-
-Must not know: how runs are made, or how ratios are computed.
-"""
+"""``trueload runs compare BASE NEW``: is the new run better, worse or the same?"""
 
 from __future__ import annotations
 
@@ -11,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from trueload.commands.declared import with_options
+from trueload.commands.measure_options import RatioOptions
 from trueload.commands.options import OutputOption, check_writable
-from trueload.commands.ratio_options import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.commands.stored_runs import complete_run
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import MORE_TRIALS, too_few_trials
@@ -58,15 +56,12 @@ NewArgument = Annotated[
 ]
 
 
+@with_options(RatioOptions)
 def compare_runs(
-    base: BaseArgument,
-    new: NewArgument,
-    fail_on: FailOnRatioOption = None,
-    format_: FormatOption = CompareFormat.TEXT,
-    output: OutputOption = None,
+    base: BaseArgument, new: NewArgument, given: RatioOptions, output: OutputOption = None
 ) -> int:
     """Read both, compare, show; the exit code follows."""
-    conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
+    conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
     check_writable(output, "-o")
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open())
@@ -85,8 +80,8 @@ def compare_runs(
         _refuse_too_few(comparison)
     crossed = crossed_rows(comparison, conditions)
     code = exit_code(comparison, crossed)
-    text = render(Compared(before.name, after.name, comparison, tuple(crossed)), format_.value)
-    if format_ is not CompareFormat.TEXT or output is not None:
+    text = render(Compared(before.name, after.name, comparison, tuple(crossed)), given.format)
+    if given.format != "text" or output is not None:
         for each in crossed:
             sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
     if output is None or str(output) == "-":

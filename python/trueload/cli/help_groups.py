@@ -1,7 +1,6 @@
 """The titled groups in which `--help` and the manual page list a command's options.
 
-How: one table has every option of the larger commands, the most used first. A test finds an option
-that is in no group, or in two.
+An option names its group where it is declared; here is the order of the groups.
 """
 
 from __future__ import annotations
@@ -9,57 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Subjects": ("subjects", "cores", "port", "share-cpus"),
-    "Where it listens": ("listen",),
-    "Load": (
-        *("mode", "connections", "duration", "rate", "requests", "warmup"),
-        *("pipeline", "streams", "close", "connect-open", "stages", "stages-of", "arrivals"),
-        *("idle", "pools", "pool-size", "concurrency", "full", "seed"),
-    ),
-    "Broadcast": (
-        *("step", "steps", "initial-clients", "concurrent", "samples", "padding"),
-        "stop-on-loss",
-    ),
-    "Messages": ("size", "text", "half-close", "dialect", "subprotocol", "origin"),
-    "Requests": (
-        *("method", "header", "body", "body-file", "user", "targets", "scenario", "curl"),
-        *("replay", "speed", "replay-host", "data", "data-order", "follow"),
-        *("expect-status", "expect-body", "expect-same", "keep-body"),
-    ),
-    "Search, thresholds and repetitions": (
-        *("limit", "search", "fail-on", "strict", "repeat", "pair", "patience"),
-        *("dry-run", "resume"),
-    ),
-    "Output": ("json", "format", "quiet", "published", "record", "no-save", "no-live"),
-    "Streamed answers": ("stream", "stream-end", "stall"),
-    "HTTP/2": (*("http", "window", "connection-window", "header-table-size", "max-streams"),),
-    "TLS": ("tls", "cacert", "insecure", "cert", "key", "no-tls-resumption"),
-    "Connections": (
-        *("timeout", "connect-rate", "read-rate", "write-rate"),
-        *("unix", "resolve", "proxy", "local-address"),
-    ),
-    "Faults on purpose": (
-        *("error-share", "reset-share", "stall-share", "stall-for", "slow-share", "slow-for"),
-        "cut-share",
-        *("close-after", "close-silently", "refuse-share", "goaway-after", "stall-window"),
-        *("settings-delay", "work", "fault-seed"),
-    ),
-    "Where it runs": (
-        "place",
-        "hosts",
-        "hosts-wait",
-        "k8s-image",
-        "lab",
-        "allow-lost",
-        "server-place",
-        "server-pid",
-        "no-cache",
-    ),
-    "Metrics": ("prometheus", "prometheus-linger", "otlp"),
-    "Engine": ("threads", "cpus", "driver", "spin", "coalesce", "refill"),
-    "Help": ("no-color", "help"),
-}
+from trueload.commands.declared import option_of
+
+GROUPS = (
+    *("Subjects", "Where it listens", "Load", "Broadcast", "Messages", "Requests"),
+    *("Search, thresholds and repetitions", "Output", "Streamed answers", "HTTP/2", "TLS"),
+    *("Connections", "Faults on purpose", "Where it runs", "Metrics", "Engine", "Help"),
+)
 FEW = 10  # options that need no groups
 
 
@@ -70,17 +25,32 @@ def name_of(option: Any) -> str:
 
 
 def in_groups(options: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the options by the titles of their groups; as "Options" where they are few. What no
-    group has comes last."""
-    named = {name_of(option): option for option in options}
-    if len(named) <= FEW:
-        yield "Options", list(named.values())
+    """Yield the options by the titles of their groups; as "Options" where they are few."""
+    listed = list(options)
+    if len(listed) <= FEW:
+        yield "Options", listed
         return
-    for title, names in GROUPS.items():
-        if found := [named.pop(name) for name in names if name in named]:
-            yield title, found
-    if named:
-        yield "Other options", list(named.values())
+    grouped: dict[str, list[Any]] = {title: [] for title in GROUPS}
+    for each in listed:
+        declared = option_of(each)
+        grouped["Help" if declared is None else declared[0].group].append(each)
+    for title, members in grouped.items():
+        if members:
+            yield title, sorted(members, key=lambda each: not _brief(each))
+
+
+def _brief(option: Any) -> str:
+    declared = option_of(option)
+    return "" if declared is None else declared[0].brief
+
+
+def use_texts(command: Any, path: str) -> None:
+    """Give the options of the command at ``path`` the texts that they have there."""
+    for each in command.params:
+        declared = option_of(each)
+        if declared is not None and path in declared[0].texts:
+            option, default = declared
+            each.help = option.text(default, path)
 
 
 def write_options(command: Any, context: Any, formatter: Any) -> None:

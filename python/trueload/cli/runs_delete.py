@@ -13,7 +13,8 @@ from typing import Annotated
 
 import typer
 
-from trueload.commands.options import AsJsonOption, option_parser
+from trueload.commands.declared import option_parser
+from trueload.commands.options import AsJsonOption
 from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink

@@ -17,10 +17,9 @@ import typer
 from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_new import new_suite
 from trueload.commands.flags import command
+from trueload.commands.options import check_writable
 from trueload.commands.suite import (
     STDOUT,
-    Format,
-    Shown,
     SuiteAsked,
     execute,
     read_suite,
@@ -48,11 +47,11 @@ def register(app: typer.Typer) -> None:
 
 def run_suite(asked: SuiteAsked) -> int:
     """Execute, save and show; return the exit code."""
-    asked.shown.check()
-    return start_suite(asked, lambda work, interrupt: _finish(work, interrupt, asked.shown))
+    check_writable(asked.json_path)  # before hours of measuring
+    return start_suite(asked, lambda work, interrupt: _finish(work, interrupt, asked))
 
 
-def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
+def _finish(work: Execution, interrupt: Interrupt, shown: SuiteAsked) -> int:
     """Execute the suite and show its result; return the exit code."""
     try:
         run = execute(work, interrupt)
@@ -73,7 +72,7 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
 
 
 def _show_saved(
-    work: Execution, run: Run, shown: Shown
+    work: Execution, run: Run, shown: SuiteAsked
 ) -> tuple[list[LoadTable], UserError | None]:
     """Return the tables, and the error if their JSON could not be written."""
     collected = collect(work.plan, work.store.rows(run))
@@ -104,7 +103,7 @@ def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
 
 
 def _show(
-    tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: Shown
+    tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: SuiteAsked
 ) -> UserError | None:
     """Show the tables; return the error if the requested file could not be written."""
     unwritten = None
@@ -119,14 +118,14 @@ def _show(
             raise
         except UserError as error:
             unwritten = error
-    if shown.output is Format.CSV:
-        sys.stdout.write(table.csv_lines(tables, published=shown.published))
-    elif shown.output is Format.MARKDOWN:
-        sys.stdout.write(table.markdown(tables, published=shown.published))
+    if shown.given.format == "csv":
+        sys.stdout.write(table.csv_lines(tables, published=shown.given.published))
+    elif shown.given.format == "markdown":
+        sys.stdout.write(table.markdown(tables, published=shown.given.published))
         sys.stdout.write(apachebench.markdown_text(tables))
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        sys.stdout.write(table.text(tables, width=width, published=shown.published))
+        sys.stdout.write(table.text(tables, width=width, published=shown.given.published))
         if report := apachebench.report_text(tables):
             sys.stdout.write(f"\n{report}")
     sys.stdout.flush()

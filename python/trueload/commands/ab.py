@@ -1,28 +1,27 @@
 """Compares two servers by alternating pairs of trials.
 
-How: the flags are those of ``trueload http``. The sides are measured in random order, each trial is
-saved as soon as it has ended, and the verdict is that of the trials. Must not know: how a ratio is
-computed, or how it is shown.
+The options are those of ``trueload http``. The sides are measured in random order, each trial is
+saved as soon as it has ended, and the verdict is that of the trials.
 """
 
 from __future__ import annotations
 
 import contextlib
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import typer
 
-from trueload.commands import options
-from trueload.commands.flags import with_flags_of
-from trueload.commands.http import read_job
+from trueload.commands.declared import reader_of, with_options
+from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Job, Saved, announce
 from trueload.commands.lasting import for_job
+from trueload.commands.measure import read_job
+from trueload.commands.measure_options import CompareFormat, RatioOptions, RepeatOptions
+from trueload.commands.options import check_one_stdout
 from trueload.commands.place_options import check_all_at_start
-from trueload.commands.ratio_options import CompareFormat, FailOnRatioOption, FormatOption
-from trueload.commands.request_flags import TLS_FLAGS, flags_of_curl, read_asked
+from trueload.commands.request_flags import of_curl, read_asked
 from trueload.commands.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.commands.suite_places import Opened, open_for_subjects
 from trueload.compare.difference import MORE_PAIRS, too_few_pairs
@@ -32,12 +31,13 @@ from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
+from trueload.protocol.option import flag_of
+from trueload.protocol.request_options import HttpOptions, RequestOptions, TlsOptions
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import RATIO, Condition, parse_condition
 from trueload.record.turn import Turn
 from trueload.report.ab import Paired
-from trueload.report.compare import Format
 from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.request.make import read_body
@@ -49,8 +49,8 @@ PAIRS = 6  # the fewest whose median has a 95 % interval
 SEED = 1
 
 
-# Flags that the user may set even if a subject's contract decides the request.
-LEFT_OPEN = frozenset({"url", "header", "user", "close", "connect_open", "local_address"})
+# Options that the user may set even if a subject's contract decides the request.
+LEFT_OPEN = frozenset({"header", "user", "close", "connect_open_per_s", "local_address"})
 
 # A placeholder for a subject's URL until it is started: nothing is sent there.
 NOWHERE = "http://127.0.0.1/"
@@ -65,7 +65,7 @@ class AbJob:
     pairs: int
     seed: int
     conditions: tuple[Condition, ...]
-    format: Format
+    format: CompareFormat
 
     def quietly(self, words: tuple[str, ...]) -> AbJob:
         """Return the same job without a live view, with the words of its own command line."""
@@ -84,23 +84,21 @@ SideB = Annotated[
 ]
 
 
-NOT_FOR_PAIRS = (
-    *("url", "scenario", "replay", "speed", "replay_host"),
-    *("limit", "search", "server_pid", "allow_lost"),
-)
+class PairOptions(RatioOptions, RepeatOptions):
+    """How two servers are compared."""
+
+
+read_request = reader_of(RequestOptions)
+NOT_FOR_PAIRS = ("asked", "limit", "search", "server_pid", "allow_lost")
 
 
 @with_flags_of(read_job, without=NOT_FOR_PAIRS)
-def read_ab(
-    url_a: SideA,
-    url_b: SideB,
-    repeat: options.RepeatOption = None,
-    fail_on: FailOnRatioOption = None,
-    format_: FormatOption = CompareFormat.TEXT,
-    **flags: Any,
-) -> AbJob:
-    """Read the flags and check them as a whole; nothing has been sent."""
-    if flags.get("data_order") is options.DataOrderChoice.UNIQUE:
+@with_flags_of(read_request, without=())
+@with_options(PairOptions)
+def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJob:
+    """Read the options and check them as a whole; nothing has been sent."""
+    request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
+    if request.data_order == "unique":
         raise UserError(
             "ab and --data-order unique exclude each other",
             "each trial would send every row again: use another order",
@@ -108,51 +106,54 @@ def read_ab(
     seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:
         flags["seed"] = seed
-    conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
-    if conditions and (why := too_few_pairs(repeat or PAIRS)):
+    conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
+    if conditions and (why := too_few_pairs(given.repeat or PAIRS)):
         raise UserError(f"--fail-on cannot be judged: {why}", MORE_PAIRS)
-    options.check_one_stdout(flags.get("json_path"), format_)
+    check_one_stdout(flags.get("json"), given.format)
     for side in (url_a, url_b):
         if not is_url(side):
-            _refuse_contract_flags(find_subject(side).name, flags)
+            _refuse_contract_options(find_subject(side).name, request)
         elif flags.get("server_place") is not None:
             raise UserError(
                 f"--server-place starts subjects, and {redact_url(side)} is a server that runs",
                 "leave it out, or name subjects on both sides",
             )
     urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
-    urls, flags = _read_once(urls, flags)
+    urls, request = _read_once(urls, request)
     chosen = SEED if seed is None else seed
-    jobs = [_seeded(read_job(url=url, **_flags_for(url, urls, flags)), chosen) for url in urls]
+    asked = [read_asked(url, _options_for(url, urls, request)) for url in urls]
+    jobs = [_seeded(read_job(asked=each, **flags), chosen) for each in asked]
     return AbJob(
         sides=(url_a, url_b),
         jobs=(jobs[0], jobs[1]),
-        pairs=repeat or PAIRS,
+        pairs=given.repeat or PAIRS,
         seed=chosen,
         conditions=conditions,
-        format=format_.value,
+        format=given.format,
     )
 
 
-def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOptions]:
     """Read into memory what both sides are asked: stdin can be read only once.
 
     The path of a curl command is requested at the origin of each side.
     """
-    if flags.get("curl") is not None:
-        flags = flags_of_curl(flags)
-        copied = parse_given_url(flags.pop("url"))
+    if given.curl is not None:
+        url, given = of_curl(given)
+        copied = parse_given_url(url)
         urls = [_asked_at(url, copied) for url in urls]
         if copied.credentials is not None:
-            flags["header"] = [*flags["header"], f"Authorization: {copied.credentials}"]
+            line = f"Authorization: {copied.credentials}"
+            given = given.model_copy(update={"header": (*given.header, line)})
         if not any(map(_is_secure, urls)):
-            flags = _without_tls(flags)
-    if flags.get("targets") is not None:
-        flags["targets"] = replace(open_targets(flags["targets"]), one_origin=True)
-    body = read_body(flags.get("body"), flags.get("body_file"))
-    flags["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
-    flags["body_file"] = None
-    return urls, flags
+            given = given.without(TlsOptions)
+    update: dict[str, Any] = {}
+    if given.targets is not None:
+        update["targets"] = replace(open_targets(given.targets), one_origin=True)
+    body = read_body(given.body, given.body_file)
+    update["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
+    update["body_file"] = None
+    return urls, HttpOptions.of({**given.given, **update})
 
 
 def _asked_at(url: str, copied: Target) -> str:
@@ -170,27 +171,23 @@ def _is_secure(url: str) -> bool:
     return url.lower().startswith("https:")
 
 
-def _without_tls(flags: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in flags.items() if name not in TLS_FLAGS}
-
-
 def _seeded(job: Job, seed: int) -> Job:
     """Return the job with the one seed for everything random."""
     return replace(job, spec=replace(job.spec, seed=seed))
 
 
-def _flags_for(url: str, urls: Sequence[str], flags: dict[str, Any]) -> dict[str, Any]:
-    """Return the flags for a side: those of TLS only for an https side if the other is not."""
-    return flags if _is_secure(url) or not any(map(_is_secure, urls)) else _without_tls(flags)
+def _options_for(url: str, urls: Sequence[str], given: HttpOptions) -> HttpOptions:
+    """Return the options of a side: those of TLS only for an https side if the other is not."""
+    both = _is_secure(url) or not any(map(_is_secure, urls))
+    return given if both else given.without(TlsOptions)
 
 
-def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
-    decided = [name for name in inspect.signature(read_asked).parameters if name not in LEFT_OPEN]
-    given = [name for name in decided if flags.get(name) not in (None, False, [])]
-    if given:
+def _refuse_contract_options(subject: str, given: HttpOptions) -> None:
+    decided = [field for field in given.given if field not in LEFT_OPEN]
+    if decided:
         raise UserError(
             (
-                f"--{given[0].replace('_', '-')} cannot be used with a subject: trueload"
+                f"{flag_of(decided[0])} cannot be used with a subject: trueload"
                 f" starts {subject} and sends the requests of the contract {CONTRACT}"
             ),
             "leave it out, or start the program yourself and give its URL",

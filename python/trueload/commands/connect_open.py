@@ -1,36 +1,16 @@
-"""``--connect-open``: the rate of a load is one of new connections, with one request on each.
-
-Must not know: how a connection is opened, or how its steps are timed.
-"""
+"""``--connect-open``: the rate of a load is one of new connections, with one request on each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from trueload.commands.job import Asked
-from trueload.commands.options import SearchAxis, option_parser
+from trueload.commands.measure_options import SearchAxis
 from trueload.errors import UserError
-from trueload.protocol.load_options import LoadOptions, positive_rate
+from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
 from trueload.record.figures import CONNECT, FIRST_BYTE, FULL, RESUMED
 from trueload.record.thresholds import FAIL_ON, STREAMS_FAIL_ON, Form
-
-ConnectOpenOption = Annotated[
-    float | None,
-    typer.Option(
-        "--connect-open",
-        metavar="RATE",
-        parser=option_parser(positive_rate),
-        help=(
-            "Open new connections at this rate, such as 5k/s, whether or not earlier ones are done"
-            " (an open loop). Each carries one request. Connect, TLS handshake and answer are timed"
-            " from the schedule; -c is how many may be open at once."
-        ),
-    ),
-]
 
 _ONE_EACH = "a new connection carries one request, and is then closed"
 
@@ -59,7 +39,7 @@ def by_connections(
         ),
         (
             "--search connections",
-            search is SearchAxis.CONNECTIONS,
+            search == "connections",
             "--limit alone searches for the largest rate of new connections",
         ),
     )

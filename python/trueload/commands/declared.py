@@ -1,18 +1,69 @@
-"""Turns the options of a declaration into those of a command; one function serves every setting.
+"""Turns the options of a declaration into those of a command; one function serves every option.
 
-Must not know: any of them.
+``offer_of`` makes the parameter that the parser reads, and ``option_of`` finds the declaration of
+such a parameter again, for the help.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from trueload.commands.options import option_parser
-from trueload.protocol.option import Given, Option, flag_of, name_of, options_of
+from trueload.commands.flags import take_flags, with_flags_of
+from trueload.protocol.option import FILE, Given, Option, Settings, flag_of, name_of, options_of
+
+Value = TypeVar("Value")
+Understood = TypeVar("Understood")
+
+
+def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+    """Return a parser for typer; an error of ``parse`` becomes a usage error with its text."""
+
+    def parse_option(text: str) -> Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    # click shows this name if it has no better word for the type.
+    parse_option.__name__ = parse.__name__.removeprefix("parse_").upper()
+    return parse_option
+
+
+def offer_of(field: str, option: Option, default: Any) -> inspect.Parameter:
+    """Return the parameter of a command for an option; ``default`` is shown."""
+    choices = option.choices
+    offer: Any = typer.Option(
+        *([option.short] if option.short else []),
+        f"{flag_of(field)}/{option.off}" if option.off else flag_of(field),
+        metavar=option.unit.metavar or None,
+        parser=None if option.unit is FILE or option.is_flag else option_parser(option.unit.parse),
+        help=option.text(default),
+        autocompletion=(lambda: choices) if choices else None,
+    )
+    offer.declared = option, default
+    # The parser makes the value; typer only needs a text type.
+    kind: Any = Path if option.unit is FILE else bool if option.is_flag else str
+    kind = list[kind] | None if option.several else kind | None
+    unset = False if option.is_flag and not option.off else None
+    return inspect.Parameter(
+        name_of(field),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=unset,
+        annotation=Annotated[bool if unset is False else kind, offer],
+    )
+
+
+def option_of(parameter: Any) -> tuple[Option, Any] | None:
+    """Return the declaration of a command's parameter, and its default; None if it has none."""
+    offer = getattr(getattr(parameter, "type_descriptor", None), "parameter_info", None)
+    found: tuple[Option, Any] | None = getattr(offer, "declared", None)
+    return found
 
 
 def reader_of(
@@ -30,33 +81,32 @@ def reader_of(
     offered = options_of(model, only=only, without=without)
 
     def read(**given: Any) -> Given:
-        return model(**{field: given.get(name_of(field)) for field in offered})
+        return model.of({field: given.get(name_of(field)) for field in offered})
 
-    parameters = []
-    for field, option in offered.items():
-        default = option.default_text(model.model_fields[field].default) if by_default else ""
-        offer = typer.Option(
-            *([option.short] if option.short else []),
-            flag_of(field),
-            metavar=option.unit.metavar,
-            parser=option_parser(option.unit.parse),
-            help=option.help + (f"  [default: {default}]" if default else ""),
-            autocompletion=_choices_of(option),
-        )
-        parameters.append(
-            inspect.Parameter(
-                name_of(field),
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                # The parser makes the value; typer only needs a text type.
-                annotation=Annotated[str | None, offer],
-            )
-        )
+    parameters = [
+        offer_of(field, option, model.model_fields[field].default)
+        if by_default
+        else offer_of(field, replace(option, unset=""), None)
+        for field, option in offered.items()
+    ]
     read.__dict__["__signature__"] = inspect.Signature(parameters)
     return read
 
 
-def _choices_of(option: Option) -> Callable[[], list[str]] | None:
-    """Return the choices that a shell offers: all values, if the help lists them."""
-    choices = option.unit.metavar.strip("<>").split("|")
-    return (lambda: choices) if len(choices) > 1 else None
+def with_options(
+    model: type[Settings], *, without: Iterable[str] = ()
+) -> Callable[[Callable[..., Understood]], Callable[..., Understood]]:
+    """Return a decorator that gives a command the options of a model; it gets them as ``given``."""
+    read = reader_of(model, without=without)
+
+    def decorate(own: Callable[..., Understood]) -> Callable[..., Understood]:
+        def run(**flags: Any) -> Understood:
+            return own(given=read(**take_flags(read, flags)), **flags)
+
+        mine = inspect.signature(own, eval_str=True)
+        kept = [each for name, each in mine.parameters.items() if name != "given"]
+        run.__dict__["__signature__"] = mine.replace(parameters=kept)
+        run.__doc__ = own.__doc__
+        return with_flags_of(read, without=())(run)
+
+    return decorate

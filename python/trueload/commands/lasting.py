@@ -10,9 +10,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from typing import Annotated
-
-import typer
 
 from trueload.commands.job import Job
 from trueload.errors import UserError
@@ -26,14 +23,6 @@ STEPS = 40  # a search for a rate takes 10 to 25
 STEP_NS = 20 * NS_PER_S  # more than the average of those that end when enough was seen
 BETWEEN_NS = 10 * NS_PER_S  # to connect, and to settle
 BUILDS_NS = 3600 * NS_PER_S  # of all subjects of a suite, before its first trial
-
-DryRunOption = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Print the Job of Pods that would be made (--place k8s:NAMESPACE), and make nothing.",
-    ),
-]
 
 
 def check_dry_run(dry_run: bool, where: Where) -> None:

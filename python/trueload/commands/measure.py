@@ -1,8 +1,7 @@
 """Measuring by flags: when to send, how often, and what to do with the result, for any protocol.
 
-How: a protocol's own flags become ``Asked``. ``measuring`` adds the flags common to all protocols,
-and together they become one ``Job``. All is checked before anything is sent. Must not know: any
-protocol.
+A protocol's own options become ``Asked``. ``measuring`` adds those common to all protocols, and
+together they become one ``Job``. All is checked before anything is sent.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trueload.commands import options
 from trueload.commands.connect_open import by_connections, fail_on_form
-from trueload.commands.declared import reader_of
+from trueload.commands.declared import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Asked, Job
 from trueload.commands.joining import check_joining
-from trueload.commands.lasting import DryRunOption, check_dry_run
+from trueload.commands.lasting import check_dry_run
 from trueload.commands.load_flags import choose_load
+from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.metrics_flags import read_metrics
+from trueload.commands.options import check_one_stdout
 from trueload.commands.place_options import (
-    AllowLostOption,
     check_allowed_losses,
     check_local_addresses,
     check_pinned,
@@ -29,7 +28,7 @@ from trueload.commands.place_options import (
 )
 from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
-from trueload.commands.search import SearchFlags, choose_search, started
+from trueload.commands.search import choose_search, started
 from trueload.commands.slow_clients import check_slow_clients
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
@@ -66,44 +65,30 @@ def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
 @with_flags_of(read_where, without=())
 @with_flags_of(read_engine, without=())
 @with_flags_of(read_load, without=())
-def read_job(
-    asked: Asked,
-    repeat: options.RepeatOption = None,
-    limit: options.LimitOption = None,
-    search: options.SearchOption = None,
-    fail_on: options.FailOnOption = None,
-    strict: options.StrictOption = False,
-    json_path: options.JsonOption = None,
-    no_save: options.NoSaveOption = False,
-    format_: options.FormatOption = options.OutputFormat.TEXT,
-    quiet: options.QuietOption = False,
-    no_live: options.NoLiveOption = False,
-    allow_lost: AllowLostOption = None,
-    dry_run: DryRunOption = False,
-    **more_flags: Any,
-) -> Job:
-    """Read the flags and check them as a whole; nothing has been sent."""
-    options.check_one_stdout(json_path, format_)
+@with_options(MeasureOptions)
+def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
+    """Read the options and check them as a whole; nothing has been sent."""
+    check_one_stdout(given.json_path, given.format)
     where = read_where(**take_flags(read_where, more_flags))
-    check_dry_run(dry_run, where)
+    check_dry_run(given.dry_run, where)
     engine = read_engine(**take_flags(read_engine, more_flags))
-    given = read_load(**take_flags(read_load, more_flags))
+    of_load = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
     form = fail_on_form(asked)
-    thresholds = tuple(parse_condition(text, form) for text in fail_on or ())
-    given = by_connections(asked, given, engine, search)
-    check_replay(asked, searches=limit is not None)
-    plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
+    thresholds = tuple(parse_condition(text, form) for text in given.fail_on)
+    of_load = by_connections(asked, of_load, engine, given.search)
+    check_replay(asked, searches=given.limit is not None)
+    plan = choose_search(given, of_load, len(asked.origins))
     once = asked.data is not None and asked.data.order == "unique"
     if once:
-        _check_once(limit=limit, repeat=repeat)
-    load, http2 = _load_of(asked, started(given, plan), once=once)
+        _check_once(given)
+    load, http2 = _load_of(asked, started(of_load, plan), once=once)
     _check_engine(engine, load)
     check_scenario(asked.scenario, load, engine)
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
     check_weights(where, origins=len(asked.origins), replay=asked.replay is not None)
-    given_too = {"--limit": limit, "--repeat": (repeat or 1) > 1}
+    given_too = {"--limit": given.limit, "--repeat": (given.repeat or 1) > 1}
     check_joining(where, asked, load, given_too)
     spec = TrialSpec(
         url=asked.url,
@@ -118,13 +103,13 @@ def read_job(
         replay=asked.replay,
         stream=asked.stream,
         follow=asked.follow,
-        seed=given.seed,
+        seed=of_load.seed,
         load=load,
         engine=engine,
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
         server_pid=where.server_pid,
-        allow_lost=check_allowed_losses(allow_lost, where, searches=plan is not None),
+        allow_lost=check_allowed_losses(given.allow_lost, where, searches=plan is not None),
         claim=Claim(percentile=claimed_percentile(thresholds), same=asked.expect.same),
         origins=origin_specs(asked.origins, asked.tls, asked.route.proxy),
     )
@@ -139,19 +124,19 @@ def read_job(
         spec=spec,
         target=asked.target,
         route=asked.route,
-        repeat=repeat or 1,
+        repeat=given.repeat or 1,
         thresholds=thresholds,
-        strict=strict,
-        json_path=json_path,
-        save=not no_save,
-        live=not (no_live or quiet),
-        format=format_.value,
-        quiet=quiet,
+        strict=given.strict,
+        json_path=given.json_path,
+        save=not given.no_save,
+        live=not (given.no_live or given.quiet),
+        format=given.format,
+        quiet=given.quiet,
         search=plan,
         where=where,
         metrics=metrics,
         origins=asked.origins,
-        dry_run=dry_run,
+        dry_run=given.dry_run,
     )
 
 
@@ -166,9 +151,10 @@ def _load_of(asked: Asked, given: LoadOptions, *, once: bool) -> tuple[Load, Win
     return load, http2
 
 
-def _check_once(*, limit: object, repeat: int | None) -> None:
-    """Refuse flags that would send rows again which are to be sent once."""
-    for flag, again in (("--limit", limit is not None), ("--repeat", (repeat or 1) > 1)):
+def _check_once(given: MeasureOptions) -> None:
+    """Refuse options that would send rows again which are to be sent once."""
+    twice = (given.repeat or 1) > 1
+    for flag, again in (("--limit", given.limit is not None), ("--repeat", twice)):
         if again:
             raise UserError(
                 f"{flag} and --data-order unique exclude each other",

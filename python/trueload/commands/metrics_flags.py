@@ -1,20 +1,14 @@
-"""Options of metrics, for every command that measures, each defined once.
-
-Must not know: how metrics are made or sent.
-"""
+"""The options of metrics, for every command that measures, each declared once."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
 from urllib.parse import urlsplit
 
-import typer
-
-from trueload.commands.options import option_parser
+from trueload.commands.declared import with_options
 from trueload.errors import UserError
 from trueload.metrics.outlets import NOTHING_WANTED, ScrapeAt, Wanted
-from trueload.protocol.option import positive_span
+from trueload.protocol.option import SPAN, Settings, Unit, option
 
 LOOPBACK = "127.0.0.1"
 OTLP_PATH = "/v1/metrics"
@@ -74,55 +68,36 @@ def _checked_url(text: str, called: str) -> str:
     return base if base.endswith(OTLP_PATH) else base + OTLP_PATH
 
 
-PrometheusOption = Annotated[
-    ScrapeAt | None,
-    typer.Option(
-        "--prometheus",
-        metavar="[HOST:]PORT",
-        parser=option_parser(_scrape_at),
-        help=(
-            "Serve metrics of the run at /metrics on this port, on 127.0.0.1 unless a HOST"
-            " is given; port 0 picks a free one."
-        ),
-    ),
-]
-LingerOption = Annotated[
-    int | None,
-    typer.Option(
-        "--prometheus-linger",
-        metavar="TIME",
-        parser=option_parser(positive_span),
-        help=(
-            "Wait up to this long at the end for one more scrape, which then includes the"
-            " verdict.  [default: no wait]"
-        ),
-    ),
-]
-OtlpOption = Annotated[
-    str | None,
-    typer.Option(
-        "--otlp",
-        metavar="URL",
-        parser=option_parser(_otlp_url),
-        help=(
-            f"Send metrics to this OpenTelemetry collector, such as {OTLP_DEFAULT}. With"
-            f" {OTLP_FROM_ENVIRONMENT}, the URL comes from OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
-            " or OTEL_EXPORTER_OTLP_ENDPOINT."
-        ),
-    ),
-]
+class MetricsOptions(Settings):
+    """Where metrics are sent during a measurement."""
+
+    group = "Metrics"
+
+    prometheus: ScrapeAt | None = option(
+        Unit("[HOST:]PORT", _scrape_at, keyword="Number"),
+        "Serve metrics of the run at /metrics on this port, on 127.0.0.1 unless a HOST is given;"
+        " port 0 picks a free one.",
+    )
+    prometheus_linger_ns: int | None = option(
+        SPAN,
+        "Wait up to this long at the end for one more scrape, which then includes the verdict.",
+        unset="no wait",
+    )
+    otlp: str | None = option(
+        Unit("URL", _otlp_url),
+        f"Send metrics to this OpenTelemetry collector, such as {OTLP_DEFAULT}. With"
+        f" {OTLP_FROM_ENVIRONMENT}, the URL comes from OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+        " or OTEL_EXPORTER_OTLP_ENDPOINT.",
+    )
 
 
-def read_metrics(
-    prometheus: PrometheusOption = None,
-    prometheus_linger: LingerOption = None,
-    otlp: OtlpOption = None,
-) -> Wanted:
+@with_options(MetricsOptions)
+def read_metrics(given: MetricsOptions) -> Wanted:
     """Return the exporters that the options ask for. Raises ``UserError``."""
-    if prometheus is None and prometheus_linger is not None:
+    if given.prometheus is None and given.prometheus_linger_ns is not None:
         raise UserError(
             "--prometheus-linger is given, but no --prometheus", "add --prometheus PORT"
         )
-    if prometheus is None and otlp is None:
+    if given.prometheus is None and given.otlp is None:
         return NOTHING_WANTED
-    return Wanted(prometheus, prometheus_linger or 0, otlp)
+    return Wanted(given.prometheus, given.prometheus_linger_ns or 0, given.otlp)

@@ -1,7 +1,4 @@
-"""The flags for where engines and servers run, each defined once, and their combinations.
-
-Must not know: how a place is opened, or what runs there.
-"""
+"""The options of where engines and servers run, each declared once, and their combinations."""
 
 from __future__ import annotations
 
@@ -9,50 +6,30 @@ import errno
 import ipaddress
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from trueload.commands.options import check_cpus, option_parser
+from trueload.commands.declared import with_options
+from trueload.commands.measure_options import HOSTS_MAX
+from trueload.commands.options import check_cpus
 from trueload.errors import UserError
 from trueload.machine.processes import identity
 from trueload.places import named
 from trueload.places.named import Where
-from trueload.protocol.option import positive_count, positive_span
+from trueload.protocol.option import (
+    FILE,
+    FLAG,
+    SPAN,
+    Settings,
+    Unit,
+    option,
+    positive_count,
+)
 from trueload.protocol.plan import EngineOptions
 
-HOSTS_MAX = 10_000
 LATE_HOSTS_MAX = 64  # they join one after the other
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A place that a flag named; typer needs a single class."""
-
-    place: named.Named
-
-
-def _place(text: str) -> Placed:
-    return Placed(named.parse_place(text))
-
-
-PlaceOption = Annotated[
-    list[Placed] | None,
-    typer.Option(
-        "--place",
-        metavar="PLACE",
-        parser=option_parser(_place),
-        help=(
-            "Host to send the load from: local, ssh:USER@HOST (as in your ssh config),"
-            " k8s:NAMESPACE, k8s:NAMESPACE/statefulset/NAME, 'k8s:NAMESPACE?LABEL=VALUE', ray,"
-            " ray://HOST:PORT, or exec:'COMMAND', such as exec:'docker exec -i NAME'; repeatable."
-            "  [default: local]"
-        ),
-    ),
-]
 
 
 def _hosts(text: str) -> int | named.HostRange:
@@ -68,99 +45,77 @@ def _hosts(text: str) -> int | named.HostRange:
     return found
 
 
-HostsOption = Annotated[
-    Any,
-    typer.Option(
-        "--hosts",
-        metavar="COUNT",
-        parser=option_parser(_hosts),
-        help=(
-            "Number of different hosts to use in a cluster. With k8s:NAMESPACE, so many Pods are"
-            " made. With 2..3, a run begins once two hosts are there, of a cluster or named by"
-            " --place, and the third may join later.  [default: 1; of a set or of labels, all Pods"
-            " that run]"
-        ),
-    ),
-]
-HostsWaitOption = Annotated[
-    int | None,
-    typer.Option(
-        "--hosts-wait",
-        metavar="TIME",
-        parser=option_parser(positive_span),
-        help=(
-            "Time to wait for hosts that are not there yet, such as those of an autoscaler."
-            "  [default: 30s for a Ray cluster, 2m for Pods that are made, else 0s]"
-        ),
-    ),
-]
-K8sImageOption = Annotated[
-    str | None,
-    typer.Option(
-        "--k8s-image",
-        metavar="IMAGE",
-        parser=option_parser(named.parse_image),
-        help=(
-            "Image of the Pods that --place k8s:NAMESPACE makes; it must have sh."
-            "  [default: busybox]"
-        ),
-    ),
-]
-LabOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--lab",
-        metavar="FILE",
-        help=(
-            "Lab file (places.toml) with the generator hosts, instead of --place, and the"
-            " server host."
-        ),
-    ),
-]
-ServerPlaceOption = Annotated[
-    Placed | None,
-    typer.Option(
-        "--server-place",
-        metavar="PLACE",
-        parser=option_parser(_place),
-        help=(
-            "Host to start the server on, the reference server or each subject: local, or"
-            " ssh:USER@HOST."
-        ),
-    ),
-]
-AllowLostOption = Annotated[
-    int | None,
-    typer.Option(
-        "--allow-lost",
-        metavar="COUNT",
-        parser=option_parser(positive_count(HOSTS_MAX)),
-        help=(
-            "Number of hosts that may be lost while the others go on with their own parts of the"
-            " load.  [default: 0]"
-        ),
-    ),
-]
-NoCacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        help="Remove the engine from other hosts at the end, instead of keeping it for later runs.",
-    ),
-]
-ServerPidOption = Annotated[
-    int | None,
-    typer.Option(
-        "--server-pid",
-        metavar="PID",
-        parser=option_parser(positive_count(PIDS_MAX)),
-        help=(
-            "Process on this machine whose CPU time and memory count as the server's, with"
-            " its children; for a server behind a proxy.  [default: the process that listens"
-            " at the URL]"
-        ),
-    ),
-]
+_PLACE = Unit("PLACE", named.parse_place)
+
+
+class ServerPlaceOptions(Settings):
+    """Where the server runs."""
+
+    group = "Where it runs"
+
+    server_place: Any = option(
+        _PLACE,
+        "Host to start the server on, the reference server or each subject: local, or"
+        " ssh:USER@HOST.",
+    )
+
+
+class PlaceOptions(ServerPlaceOptions):
+    """Where the engines run."""
+
+    group = "Where it runs"
+
+    place: tuple[Any, ...] = option(
+        _PLACE,
+        "Host to send the load from: local, ssh:USER@HOST (as in your ssh config), k8s:NAMESPACE,"
+        " k8s:NAMESPACE/statefulset/NAME, 'k8s:NAMESPACE?LABEL=VALUE', ray, ray://HOST:PORT, or"
+        " exec:'COMMAND', such as exec:'docker exec -i NAME'; repeatable.",
+        "Where to send the load from: ssh:HOST, …",
+        several=True,
+        unset="local",
+    )
+    hosts: Any = option(
+        Unit("COUNT", _hosts, keyword="Number"),
+        "Number of different hosts to use in a cluster. With k8s:NAMESPACE, so many Pods are made."
+        " With 2..3, a run begins once two hosts are there, of a cluster or named by --place, and"
+        " the third may join later.",
+        unset="1; of a set or of labels, all Pods that run",
+    )
+    hosts_wait_ns: int | None = option(
+        SPAN,
+        "Time to wait for hosts that are not there yet, such as those of an autoscaler.",
+        unset="30s for a Ray cluster, 2m for Pods that are made, else 0s",
+    )
+    k8s_image: str | None = option(
+        Unit("IMAGE", named.parse_image),
+        "Image of the Pods that --place k8s:NAMESPACE makes; it must have sh.",
+        unset="busybox",
+    )
+    lab: Path | None = option(
+        FILE,
+        "Lab file (places.toml) with the generator hosts, instead of --place, and the server host.",
+    )
+    no_cache: bool = option(
+        FLAG,
+        "Remove the engine from other hosts at the end, instead of keeping it for later runs.",
+    )
+
+
+class ServerPidOptions(Settings):
+    """The process whose CPU time and memory count as the server's."""
+
+    group = "Where it runs"
+
+    server_pid: int | None = option(
+        Unit("PID", positive_count(PIDS_MAX), keyword="Number"),
+        "Process on this machine whose CPU time and memory count as the server's, with its"
+        " children; for a server behind a proxy.",
+        unset="the process that listens at the URL",
+    )
+
+
+class WhereOptions(PlaceOptions, ServerPidOptions):
+    """All of them."""
 
 
 def choose_places(
@@ -197,33 +152,24 @@ def _of_lab(lab: Path, places: Sequence[named.Named], hosts: object) -> Where:
     return read_lab(lab)
 
 
-def read_where(
-    place: PlaceOption = None,
-    hosts: HostsOption = None,
-    lab: LabOption = None,
-    server_place: ServerPlaceOption = None,
-    server_pid: ServerPidOption = None,
-    no_cache: NoCacheOption = False,
-    hosts_wait: HostsWaitOption = None,
-    k8s_image: K8sImageOption = None,
-) -> Where:
+@with_options(WhereOptions)
+def read_where(given: WhereOptions) -> Where:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
-    server = None if server_place is None else server_place.place
-    where = choose_places([each.place for each in place or ()], hosts, lab, server)
-    where = replace(where, keep=not no_cache, hosts_wait_ns=hosts_wait)
-    if hosts_wait is not None and where.all_here:
+    where = choose_places(given.place, given.hosts, given.lab, given.server_place)
+    where = replace(where, keep=not given.no_cache, hosts_wait_ns=given.hosts_wait_ns)
+    if given.hosts_wait_ns is not None and where.all_here:
         message = "--hosts-wait waits for other hosts, and all load comes from this machine"
         raise UserError(message, "name the hosts with --place or --lab")
-    where = _with_image(where, k8s_image)
-    if server_pid is None:
+    where = _with_image(where, given.k8s_image)
+    if given.server_pid is None:
         return where
-    if server is not None:
+    if given.server_place is not None:
         message = "--server-pid names a server that runs, and --server-place starts one"
         raise UserError(message, "keep one of them")
-    if identity(server_pid) is None:
+    if identity(given.server_pid) is None:
         hint = "`ss -ltnp` shows which process listens where"
-        raise UserError(f"--server-pid {server_pid}: there is no such process", hint)
-    return replace(where, server_pid=server_pid)
+        raise UserError(f"--server-pid {given.server_pid}: there is no such process", hint)
+    return replace(where, server_pid=given.server_pid)
 
 
 def _with_image(where: Where, image: str | None) -> Where:

@@ -1,24 +1,17 @@
-"""The flags of recorded traffic: what is replayed, how fast, and what cannot be beside it.
-
-Must not know: how a recording is read, or how it is sent.
-"""
+"""What the options of recorded traffic mean, and what cannot be beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any
-
-import typer
 
 from trueload.commands.job import Asked
-from trueload.commands.options import option_parser
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Open, Requests
+from trueload.protocol.request_options import HttpOptions
 from trueload.request.make import make_request
-from trueload.request.recording import Beside, parse_speed, read_recording
+from trueload.request.recording import Beside, read_recording
 from trueload.request.replay import Replay
 from trueload.request.target import Target
 from trueload.trial.spec import Load, make_stage
@@ -29,45 +22,20 @@ RECORDING_HAS = "the recording says what is sent"
 TIMES_HAS = "the recording has its own times: --speed changes them"
 NO_URL = "write `trueload http URL --replay FILE`: a recording is never sent to where it comes from"
 
-ReplayOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--replay",
-        metavar="FILE",
-        help=(
-            "Send recorded requests at their recorded times, with no warm-up by default: an access"
-            " log, a HAR file, or JSON lines with times; - for stdin (docs/replay.md)."
-        ),
-    ),
-]
-SpeedOption = Annotated[
-    float | None,
-    typer.Option(
-        "--speed",
-        metavar="SPEED",
-        parser=option_parser(parse_speed),
-        help="How many times faster than recorded to replay, such as 2x or 0.5x.  [default: 1x]",
-    ),
-]
-ReplayHostOption = Annotated[
-    str | None,
-    typer.Option(
-        "--replay-host",
-        metavar="HOST",
-        help="Of a recording of several hosts, replay only the requests to this one.",
-    ),
-]
+_OWN = (
+    *("method", "body", "body_file", "targets", "scenario", "data", "stream"),
+    *("expect_body", "expect_same"),
+)
 
 
-def replay_of(flags: Mapping[str, Any], base: Target | None) -> Replay | None:
+def replay_of(given: HttpOptions, base: Target | None) -> Replay | None:
     """Return the recorded traffic that is to be sent to ``base``, if any. Raises ``UserError``."""
-    if flags["replay"] is None:
+    if given.replay is None:
         for name in ("speed", "replay_host"):
-            if flags[name] is not None:
-                flag = f"--{name.replace('_', '-')}"
-                raise UserError(f"{flag} is given, but no --replay", "add --replay FILE")
+            if given.gave(name):
+                raise UserError(f"{flag_of(name)} is given, but no --replay", "add --replay FILE")
         return None
-    _refuse_beside(flags)
+    _refuse_beside(given)
     if base is None:
         raise UserError("--replay needs the URL of the server", NO_URL)
     if base.path != "/":
@@ -76,27 +44,24 @@ def replay_of(flags: Mapping[str, Any], base: Target | None) -> Replay | None:
             "name only the server: the recording has the paths",
         )
     # A request of its own only checks the headers, and makes those of a user.
-    lines = tuple(flags["header"] or ())
-    made = make_request(base, method=None, headers=lines, user=flags["user"], body=None)
+    made = make_request(base, method=None, headers=given.header, user=given.user, body=None)
     beside = Beside(
         host=base.authority,
         headers=made.headers,
-        chosen=flags["replay_host"],
-        speed=flags["speed"] or 1.0,
-        own_statuses=bool(flags["expect_status"]),
+        chosen=given.replay_host,
+        speed=given.speed or 1.0,
+        own_statuses=bool(given.expect_status),
     )
-    return read_recording(flags["replay"], beside)
+    return read_recording(given.replay, beside)
 
 
-def _refuse_beside(flags: Mapping[str, Any]) -> None:
-    own = ("method", "body", "body_file", "targets", "scenario", "data", "stream")
-    for name in (*own, "expect_body", "expect_same"):
-        if flags[name] not in (None, False):
-            flag = f"--{name.replace('_', '-')}"
-            raise UserError(f"--replay and {flag} exclude each other", RECORDING_HAS)
-    if flags["connect_open"] is not None:
+def _refuse_beside(given: HttpOptions) -> None:
+    for name in _OWN:
+        if given.gave(name):
+            raise UserError(f"--replay and {flag_of(name)} exclude each other", RECORDING_HAS)
+    if given.connect_open_per_s is not None:
         raise UserError("--replay and --connect-open exclude each other", TIMES_HAS)
-    if flags["follow"] is not None:
+    if given.follow is not None:
         raise UserError(
             "--replay and --follow exclude each other",
             "leave --follow out: what followed a redirect is in the recording",

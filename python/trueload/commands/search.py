@@ -1,7 +1,6 @@
 """``--limit``: searches the largest load that keeps to it, for any command that measures.
 
-How: the flags become a plan. Each step is a trial of its own, saved as soon as it has ended. Must
-not know: protocols, or how a result is shown.
+The options become a plan. Each step is a trial of its own, saved as soon as it has ended.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from trueload.commands.job import Job, Saved, notes_of
+from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.open_hosts import open_hosts
-from trueload.commands.options import SearchAxis
 from trueload.commands.server_there import with_server
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
@@ -34,49 +33,40 @@ from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
 
 
-@dataclass(frozen=True)
-class SearchFlags:
-    """The flags that were given; None for the others."""
-
-    limit: str | None
-    axis: SearchAxis | None
-    repeat: int | None
-
-
-def choose_search(flags: SearchFlags, load: LoadOptions, origins: int = 1) -> SearchPlan | None:
-    """Return the search that the flags ask for, if any.
+def choose_search(given: MeasureOptions, load: LoadOptions, origins: int = 1) -> SearchPlan | None:
+    """Return the search that the options ask for, if any.
 
     It starts at ``--rate`` or, in a search for connections, at ``--connections``. Each of several
-    origins keeps at least one connection. Raises ``UserError`` for flags that contradict each
+    origins keeps at least one connection. Raises ``UserError`` for options that contradict each
     other.
     """
-    if flags.limit is None:
-        if flags.axis is not None:
+    if given.limit is None:
+        if given.search is not None:
             raise UserError(
                 "--search is given, but no --limit", "add for example --limit 'p99<10ms'"
             )
         return None
-    limit = parse_condition(flags.limit, LIMIT)
-    axis = flags.axis or SearchAxis.RATE
+    limit = parse_condition(given.limit, LIMIT)
+    axis = given.search or "rate"
     excluded = [
         ("--requests", load.gave("requests")),
         ("--stages", load.gave("stages")),
-        ("--repeat", flags.repeat is not None),
-        ("--rate", load.gave("rate_per_s") and axis is SearchAxis.CONNECTIONS),
+        ("--repeat", given.repeat is not None),
+        ("--rate", load.gave("rate_per_s") and axis == "connections"),
     ]
     for name, is_given in excluded:
         if is_given:
             what = "--limit" if name != "--rate" else "--search connections"
             raise UserError(f"{what} and {name} exclude each other", "keep one of them")
     start = load.rate_per_s
-    if axis is SearchAxis.CONNECTIONS:
+    if axis == "connections":
         start = load.connections if load.gave("connections") else None
-    bounds = make_bounds(axis.value, start)
+    bounds = make_bounds(axis, start)
     if bounds.whole:
         low = float(origins)
         bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
     step_ns = load.duration_ns if load.gave("duration_ns") else None
-    return SearchPlan(axis.value, limit, bounds, step_ns)
+    return SearchPlan(axis, limit, bounds, step_ns)
 
 
 def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:

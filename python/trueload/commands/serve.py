@@ -1,7 +1,7 @@
 """Reference servers: reads options into a plan, and starts and ends an engine that serves.
 
 It must start quickly, as suites start it as a subject. So nothing of the statistics, the store or
-the terminal is imported here. Must not know: trials.
+the terminal is imported here.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import hashlib
 import ipaddress
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from trueload.commands import options, serve_faults, serve_http2
-from trueload.commands.declared import reader_of
-from trueload.commands.flags import with_flags_of
-from trueload.commands.options import DialectChoice
-from trueload.commands.place_options import ServerPlaceOption, choose_places
+from trueload.commands.declared import with_options
+from trueload.commands.options import check_cpus, check_writable
+from trueload.commands.place_options import choose_places
 from trueload.commands.protocols import PROTOCOLS
+from trueload.commands.serve_options import (
+    ServeHttpOptions,
+    ServeOptions,
+    ServeTlsOptions,
+    ServeWsOptions,
+    make_faults,
+    make_http2_server,
+)
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
@@ -50,31 +53,6 @@ STOP_S = 2.0
 POLL_S = 0.1
 
 
-ListenOption = Annotated[
-    str,
-    typer.Option(
-        "--listen",
-        metavar="IP:PORT",
-        help=(
-            "Address to listen on; port 0 picks a free one, and unix:PATH is a socket file."
-            " Other machines need an address that they reach."
-        ),
-    ),
-]
-
-
-TlsOption = Annotated[
-    bool,
-    typer.Option(
-        "--tls",
-        help=(
-            "Speak TLS, with the certificate of --cert, or one made at the start (its path"
-            " is printed)."
-        ),
-    ),
-]
-
-
 @dataclass(frozen=True)
 class Serving:
     """A parsed command line. ``loaded_by`` is the command that loads this server."""
@@ -86,108 +64,50 @@ class Serving:
     place: Named = field(default_factory=Here)
 
 
-read_threads = reader_of(ThreadOptions)
-
-
-@with_flags_of(read_threads, without=())
-def read_plain(
-    listen: ListenOption = "127.0.0.1:8080",
-    json_path: options.JsonOption = None,
-    server_place: ServerPlaceOption = None,
-    **thread_flags: Any,
-) -> Serving:
-    """Read the flags of every server."""
-    where = choose_places(server=None if server_place is None else server_place.place)
+def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Serving:
+    """Return what a server does that serves this. Raises ``UserError``."""
+    where = choose_places(server=given.server_place)
     place = Here() if where.server is None else where.server.place
-    options.check_writable(json_path)
-    here = isinstance(place, Here)
-    threads = read_threads(**thread_flags)
-    if here and threads.cpus is not None:
-        options.check_cpus(threads.cpus)
-    plan = Serve(
-        listen=parse_listen(listen), **{**threads.model_dump(), "cpus": threads.cpus or ()}
-    )
-    return Serving(plan, "http", None, json_path, place)
+    check_writable(given.json_path)
+    if isinstance(place, Here) and given.cpus is not None:
+        check_cpus(given.cpus)
+    listen, identity, secured = parse_listen(given.listen), None, None
+    if isinstance(given, ServeTlsOptions):
+        named = given.cert is not None or given.key is not None
+        identity = _read_identity(given.cert, given.key) if named else None
+        secured = serve_tls(listen, identity) if given.tls or named else None
+    threads = {**given.only(ThreadOptions).model_dump(), "cpus": given.cpus or ()}
+    plan = Serve(listen=listen, **threads, tls=secured, service=service)
+    return Serving(plan, loaded_by, identity, given.json_path, place)
 
 
-@with_flags_of(read_plain, without=())
-def read_secure(
-    tls: TlsOption = False,
-    cert: options.CertOption = None,
-    key: options.KeyOption = None,
-    **flags: Any,
-) -> Serving:
-    """Read the flags of a server that may speak TLS."""
-    plain = read_plain(**flags)
-    identity = None if cert is None and key is None else _read_identity(cert, key)
-    secured = serve_tls(plain.plan.listen, identity) if tls or identity else None
-    return replace(plain, plan=plain.plan.model_copy(update={"tls": secured}), identity=identity)
-
-
-@with_flags_of(read_secure, without=())
-def read_http(
-    record: serve_faults.RecordOption = False,
-    error_share: serve_faults.ErrorShareOption = None,
-    reset_share: serve_faults.ResetShareOption = None,
-    stall_share: serve_faults.StallShareOption = None,
-    stall_for: serve_faults.StallForOption = None,
-    slow_share: serve_faults.SlowShareOption = None,
-    slow_for: serve_faults.SlowForOption = None,
-    cut_share: serve_faults.CutShareOption = None,
-    close_after: serve_faults.CloseAfterOption = None,
-    close_silently: serve_faults.CloseSilentlyOption = False,
-    work: serve_faults.WorkOption = None,
-    fault_seed: serve_faults.FaultSeedOption = None,
-    http: serve_http2.HttpOption = None,
-    max_streams: serve_http2.MaxStreamsOption = None,
-    refuse_share: serve_http2.RefuseShareOption = None,
-    goaway_after: serve_http2.GoawayAfterOption = None,
-    stall_window: serve_http2.StallWindowOption = False,
-    settings_delay: serve_http2.SettingsDelayOption = None,
-    **flags: Any,
-) -> Serving:
+@with_options(ServeHttpOptions)
+def read_http(given: ServeHttpOptions) -> Serving:
     """Read ``serve http``. Faults turn the record on, so that their number is reported."""
-    streams = serve_http2.StreamFaults(refuse_share, goaway_after, stall_window, settings_delay)
-    http2 = serve_http2.read_http2(http, max_streams, streams)
-    faults = serve_faults.read_faults(
-        error_share,
-        reset_share,
-        stall_share,
-        stall_for,
-        slow_share,
-        slow_for,
-        cut_share,
-        close_after,
-        close_silently,
-        work,
-        fault_seed,
-        streams,
-    )
-    recorded = record or (faults is not None and faults.spoil)
-    service = ServeHttp(record=recorded, faults=faults, http2=http2)
-    return _of_service(read_secure(**flags), "http", service)
+    http2, faults = make_http2_server(given), make_faults(given)
+    recorded = given.record or (faults is not None and faults.spoil)
+    return _of_service(given, "http", ServeHttp(record=recorded, faults=faults, http2=http2))
 
 
-@with_flags_of(read_plain, without=())
-def read_tcp(**flags: Any) -> Serving:
+@with_options(ServeOptions)
+def read_tcp(given: ServeOptions) -> Serving:
     """Read ``serve tcp``."""
-    return _of_service(read_plain(**flags), "tcp", ServeTcpEcho())
+    return _of_service(given, "tcp", ServeTcpEcho())
 
 
-@with_flags_of(read_plain, without=())
-def read_udp(**flags: Any) -> Serving:
+@with_options(ServeOptions)
+def read_udp(given: ServeOptions) -> Serving:
     """Read ``serve udp``. Raises ``UserError``."""
-    serving = _of_service(read_plain(**flags), "udp", ServeUdpEcho())
+    serving = _of_service(given, "udp", ServeUdpEcho())
     if serving.plan.listen.startswith(UNIX):
         raise UserError("UDP has no socket files", "listen on IP:PORT")
     return serving
 
 
-@with_flags_of(read_secure, without=())
-def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
+@with_options(ServeWsOptions)
+def read_ws(given: ServeWsOptions) -> Serving:
     """Read ``serve ws``."""
-    service = ServeWs(dialect=(dialect or DialectChoice.JSON).value)
-    return _of_service(read_secure(**flags), "ws", service)
+    return _of_service(given, "ws", ServeWs(dialect=given.dialect or "json"))
 
 
 @dataclass(frozen=True)
@@ -213,11 +133,6 @@ SERVERS: dict[str, ReferenceServer] = {
     "ws": ReferenceServer(read_ws, _ws_service),
 }
 """The reference servers by name of the protocol."""
-
-
-def _of_service(serving: Serving, loaded_by: str, service: ServicePlan) -> Serving:
-    plan = serving.plan.model_copy(update={"service": service})
-    return replace(serving, plan=plan, loaded_by=loaded_by)
 
 
 def begin(engine: Engine, serving: Serving, interrupt: Asked) -> Ready | None:

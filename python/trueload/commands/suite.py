@@ -1,8 +1,6 @@
 """A suite run: begun, or gone on with.
 
-How: options become a plan, and the plan is executed into the store.
-
-Must not know: how a subject is run, a figure computed or a table shown.
+Options become a plan, and the plan is executed into the store.
 """
 
 from __future__ import annotations
@@ -11,28 +9,21 @@ import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from trueload.commands import metrics_flags
-from trueload.commands.declared import reader_of
+from trueload.commands.declared import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.lasting import for_suite, print_manifest
-from trueload.commands.options import (
-    JsonOption,
-    NoLiveOption,
-    RepeatOption,
-    check_writable,
-    option_parser,
-)
+from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.commands.suite_lists import read_cores, read_rates
-from trueload.commands.suite_pair import Pair, check_paired, find_reference
+from trueload.commands.suite_options import SuiteOptions
+from trueload.commands.suite_pair import check_paired, find_reference
 from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
 from trueload.commands.weights import division_lines
@@ -80,18 +71,8 @@ from trueload.suites.pools import beyond_limits
 from trueload.text import plain
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec
-from trueload.units import SEED_MAX, parse_duration
 
 STDOUT = Path("-")
-
-
-class Format(StrEnum):
-    """How the table is printed."""
-
-    TEXT = "text"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    JSON = "json"
 
 
 @dataclass(frozen=True)
@@ -101,204 +82,40 @@ class SuiteAsked:
 
     name: str | None
     changes: Changes
-    subjects: tuple[str, ...]
-    dry_run: bool
-    resume: str | None
-    shown: Shown
+    given: SuiteOptions
+    metrics: Wanted = NOTHING_WANTED
     words: tuple[str, ...] | None = None
     where: Where = HERE
-    pair: Pair | None = None
 
+    @property
+    def live(self) -> bool:
+        """Whether a live view is shown."""
+        return not self.given.no_live
 
-@dataclass(frozen=True)
-class Shown:
-    """What is printed at the end, and where."""
-
-    output: Format
-    json_path: Path | None
-    published: bool
-    live: bool = True
-    metrics: Wanted = NOTHING_WANTED
-
-    def check(self) -> None:
-        """Raises ``UserError`` for a file that cannot be written: before hours of measuring."""
-        check_writable(self.json_path)
+    @property
+    def json_path(self) -> Path | None:
+        """The file for the result as JSON."""
+        by_format = STDOUT if self.given.format == "json" else None
+        return self.given.json_path or by_format
 
 
 read_engine = reader_of(EngineOptions, only=ENGINE_KEYS, by_default=False)
 read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
 
 
+@with_flags_of(read_metrics, without=())
 @with_flags_of(read_where, without=("server_pid",))
 @with_flags_of(read_window, without=())
 @with_flags_of(read_engine, without=())
+@with_options(SuiteOptions)
 def read_suite(
+    given: SuiteOptions,
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="NAME|FILE", help=("Suite to run: a name from the catalogue, or a .toml file.")
         ),
     ] = None,
-    subjects: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--subjects",
-            metavar="SELECT,…",
-            help=(
-                "Subjects to measure, by NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT for"
-                " one variant; ! excludes."
-            ),
-        ),
-    ] = None,
-    cores: Annotated[
-        str | None,
-        typer.Option(
-            "--cores",
-            metavar="single|multi",
-            help=(
-                "CPUs of the subject: one (single), or all that the load generator leaves (multi)."
-            ),
-        ),
-    ] = None,
-    connections: Annotated[
-        str | None,
-        typer.Option(
-            "-c",
-            "--connections",
-            metavar="LIST",
-            help=("Numbers of connections to measure with, such as 8,64."),
-        ),
-    ] = None,
-    pipeline: Annotated[
-        str | None,
-        typer.Option(
-            "--pipeline",
-            metavar="LIST",
-            help=("Numbers of requests in flight on each connection, such as 1,16."),
-        ),
-    ] = None,
-    streams: Annotated[
-        str | None,
-        typer.Option(
-            "--streams",
-            metavar="LIST",
-            help=("Numbers of requests in flight on each connection, for suites over HTTP/2."),
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "--rate", metavar="LIST", help=("Rates to measure at (open loops), such as 1k/s,20k/s.")
-        ),
-    ] = None,
-    close: Annotated[
-        bool | None,
-        typer.Option(
-            "--close/--no-close",
-            help=("Open a new connection for each request, or keep connections open."),
-        ),
-    ] = None,
-    repeat: RepeatOption = None,
-    patience: Annotated[
-        int | None,
-        typer.Option(
-            "--patience",
-            metavar="TIME",
-            parser=option_parser(parse_duration),
-            help=(
-                "Longest time to spend on repeating trials that the machine disturbed; 0s for none."
-            ),
-        ),
-    ] = None,
-    pools: Annotated[
-        str | None,
-        typer.Option(
-            "--pools", metavar="LIST", help=("Numbers of connection pools, for suites of clients.")
-        ),
-    ] = None,
-    pool_size: Annotated[
-        str | None,
-        typer.Option(
-            "--pool-size",
-            metavar="LIST",
-            help=("Numbers of connections in each pool, for suites of clients."),
-        ),
-    ] = None,
-    concurrency: Annotated[
-        str | None,
-        typer.Option(
-            "--concurrency",
-            metavar="LIST",
-            help=("Numbers of requests under way at once, for suites of clients."),
-        ),
-    ] = None,
-    full: Annotated[
-        bool,
-        typer.Option(
-            "--full", help=("Measure the larger, published grid of loads, if the suite has one.")
-        ),
-    ] = False,
-    pair: Annotated[
-        Pair | None,
-        typer.Option(
-            "--pair",
-            help=(
-                "Pair each trial with the suite's reference, and rank by the ratio to it;"
-                " none turns this off.  [default: reference on a virtual machine, from six"
-                " repetitions on]"
-            ),
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            min=0,
-            max=SEED_MAX,
-            help="Seed for the order of the trials, and for poisson arrivals.",
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="N",
-            min=1,
-            max=65535,
-            help=("Port for the subjects to listen on, instead of a free one."),
-        ),
-    ] = None,
-    share_cpus: Annotated[
-        bool,
-        typer.Option(
-            "--share-cpus", help=("Measure even if subject and load generator must share CPUs.")
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, and measure nothing.")
-    ] = False,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            "--resume", metavar="RUN", help=("Continue this interrupted run, with its own plan.")
-        ),
-    ] = None,
-    published: Annotated[
-        bool,
-        typer.Option(
-            "--published",
-            help=("Add the best repetition of each subject, as published tables give it."),
-        ),
-    ] = False,
-    output: Annotated[
-        Format, typer.Option("--format", help=("Output format of the table."))
-    ] = Format.TEXT,
-    json_path: JsonOption = None,
-    no_live: NoLiveOption = False,
-    prometheus: metrics_flags.PrometheusOption = None,
-    prometheus_linger: metrics_flags.LingerOption = None,
-    otlp: metrics_flags.OtlpOption = None,
     **more_flags: Any,
 ) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
@@ -312,32 +129,28 @@ def read_suite(
     An interrupted run: trueload suite run --resume last
     """
     changes = Changes(
-        connections=_numbers("-c", connections),
-        pipeline=_numbers("--pipeline", pipeline),
-        streams=_numbers("--streams", streams),
-        cores=read_cores(cores),
-        rates_per_s=read_rates(rate),
+        connections=_numbers("-c", given.connections),
+        pipeline=_numbers("--pipeline", given.pipeline),
+        streams=_numbers("--streams", given.streams),
+        cores=read_cores(given.cores),
+        rates_per_s=read_rates(given.rate),
         window=read_window(**take_flags(read_window, more_flags)),
-        close=close,
+        close=given.close,
         engine=read_engine(**take_flags(read_engine, more_flags)),
-        repeat=repeat,
-        patience_ns=patience,
-        seed=seed,
-        share_cpus=share_cpus,
-        port=port,
-        pools=_numbers("--pools", pools),
-        pool_sizes=_numbers("--pool-size", pool_size),
-        concurrency=_numbers("--concurrency", concurrency),
-        full=full,
+        repeat=given.repeat,
+        patience_ns=given.patience_ns,
+        seed=given.seed,
+        share_cpus=given.share_cpus,
+        port=given.port,
+        pools=_numbers("--pools", given.pools),
+        pool_sizes=_numbers("--pool-size", given.pool_size),
+        concurrency=_numbers("--concurrency", given.concurrency),
+        full=given.full,
     )
-    if json_path is None and output is Format.JSON:
-        json_path = STDOUT
-    metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
-    shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
+    metrics = read_metrics(**take_flags(read_metrics, more_flags))
     where = read_where(**more_flags)
     check_all_at_start(where, "a suite")
-    chosen = tuple(subjects or ())
-    return SuiteAsked(name, changes, chosen, dry_run, resume, shown, where=where, pair=pair)
+    return SuiteAsked(name, changes, given, metrics, where=where)
 
 
 Finish = Callable[[Execution, Interrupt], int]
@@ -346,8 +159,8 @@ Finish = Callable[[Execution, Interrupt], int]
 
 def start_suite(asked: SuiteAsked, finish: Finish) -> int:
     """Begin a run, or go on with one, and finish it. Raises ``UserError``."""
-    if asked.resume is not None:
-        return _resume(asked, asked.resume, finish)
+    if asked.given.resume is not None:
+        return _resume(asked, asked.given.resume, finish)
     if asked.name is None:
         raise UserError("no suite is named", "`trueload suite list` shows the suites")
     return _begin(asked, asked.name, finish)
@@ -359,30 +172,32 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     suite = load_suite(path)
     contract = _contract(suite.contract, clients=suite.clients is not None)
     check_contract(suite, contract)
-    chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(asked.subjects), talk)
-    if asked.dry_run:
+    chosen = choose_subjects(
+        find_folder("subjects"), suite, parse_selects(asked.given.subjects), talk
+    )
+    if asked.given.dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")
     else:
         digests = _digests(chosen)
     entries = [planned(subject, digests[subject.name]) for subject in chosen]
     changes = asked.changes
-    reference = find_reference(asked.pair, suite.reference, changes.repeat or suite.repeat)
+    reference = find_reference(asked.given.pair, suite.reference, changes.repeat or suite.repeat)
     if reference is not None:
         changes = replace(changes, reference=planned(reference, ""))
         chosen = [*chosen, *([] if reference.name in digests else [reference])]
     plan = make_plan(path.stem, suite, entries, changes)
-    check_paired(asked.pair, paired=plan.reference is not None)
+    check_paired(asked.given.pair, paired=plan.reference is not None)
     _check_files(plan)
     check_for_suite(asked.where, plan)
-    if asked.dry_run:
+    if asked.given.dry_run:
         _print_plan(plan, suite, asked)
         return ExitCode.OK
     find_engine()
     with (
         open_for_suite(asked.where, plan) as opened,
         Interrupt() as interrupt,
-        stop_key(interrupt.request, wanted=asked.shown.live),
-        exporting(asked.shown.metrics, _about(path.stem), interrupt, talk) as exports,
+        stop_key(interrupt.request, wanted=asked.live),
+        exporting(asked.metrics, _about(path.stem), interrupt, talk) as exports,
         Store.open() as store,
     ):
         run = store.new_run(
@@ -395,13 +210,13 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
             ),
         )
         talk(f"run {run.id}: {describe(plan)}")
-        progress = Progress(sys.stderr, exports, live=asked.shown.live)
+        progress = Progress(sys.stderr, exports, live=asked.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
 
 
 def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
-    if asked.changes.given or asked.subjects:
+    if asked.changes.given or asked.given.subjects:
         raise UserError(
             (
                 "--resume goes on with the plan of the run: its loads, subjects and"
@@ -412,15 +227,13 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
     find_engine()
     with (
         Interrupt() as interrupt,
-        stop_key(interrupt.request, wanted=asked.shown.live),
+        stop_key(interrupt.request, wanted=asked.live),
         Store.open() as store,
         contextlib.ExitStack() as stack,
     ):
         run = store.find_run(selector)
         plan = read_plan(run)
-        exports = stack.enter_context(
-            exporting(asked.shown.metrics, _about(plan.suite), interrupt, talk)
-        )
+        exports = stack.enter_context(exporting(asked.metrics, _about(plan.suite), interrupt, talk))
         if asked.name is not None and Path(asked.name).stem != plan.suite:
             raise UserError(
                 f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
@@ -438,7 +251,7 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
                 f"note: {changed} has changed since the run began; the remaining trials"
                 " measure the new version"
             )
-        progress = Progress(sys.stderr, exports, live=asked.shown.live)
+        progress = Progress(sys.stderr, exports, live=asked.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
 
@@ -548,7 +361,7 @@ def _not_saved(work: Execution, interrupt: Interrupt, error: StoreError) -> Stor
 
 
 def _print_plan(plan: SuitePlan, suite: Suite, asked: SuiteAsked) -> None:
-    if asked.shown.json_path == STDOUT:
+    if asked.json_path == STDOUT:
         sys.stdout.write(plan_json(plan, describe(plan)))
         return
     lines = [describe(plan), "", "subjects:"]

@@ -1,24 +1,13 @@
-"""Whether the trials of a suite are paired with a reference, and with which.
-
-Must not know: how they are.
-"""
+"""Whether the trials of a suite are paired with a reference, and with which."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from trueload.commands.folders import find_folder
+from trueload.commands.suite_options import Pair
 from trueload.errors import UserError
 from trueload.machine.facts import is_virtual_machine
 from trueload.subjects.manifest import Subject, parse_selects, select_subjects
 from trueload.suites.ranks import REPETITIONS_MIN
-
-
-class Pair(StrEnum):
-    """What each trial is paired with."""
-
-    REFERENCE = "reference"
-    NONE = "none"
 
 
 def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
@@ -28,7 +17,7 @@ def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
     one, whose CPUs its host moves and slows down. Raises ``UserError`` if they are to be paired and
     the suite names no reference, or one that is not there.
     """
-    if pair is Pair.NONE:
+    if pair == "none":
         return None
     if pair is None and not (name and repeat >= REPETITIONS_MIN and is_virtual_machine()):
         return None
@@ -47,7 +36,7 @@ def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
 
 def check_paired(pair: Pair | None, *, paired: bool) -> None:
     """Refuse a pairing that was asked for and that the plan cannot have. Raises ``UserError``."""
-    if pair is Pair.REFERENCE and not paired:
+    if pair == "reference" and not paired:
         raise UserError(
             "--pair reference and stages exclude each other: short trials of the reference would"
             " be of the beginning alone",

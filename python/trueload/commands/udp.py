@@ -1,17 +1,18 @@
-"""The flags of ``trueload udp``, as a job.
-
-Must not know: when a datagram is sent, or how a trial works.
-"""
+"""The options of ``trueload udp``, as a job."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from trueload.commands import options
+import typer
+
+from trueload.commands.declared import with_options
 from trueload.commands.job import Asked
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
 from trueload.errors import UserError
+from trueload.protocol.request_options import EchoOptions
 from trueload.request.exchange import UdpEcho
 from trueload.request.message import Messages, make_messages
 from trueload.request.route import UNIX, make_route
@@ -22,25 +23,24 @@ from trueload.request.target import parse_host_port
 SIZE_BYTES_MIN, SIZE_BYTES_MAX = 16, 65_507
 
 
+@with_options(EchoOptions)
 def read_udp(
-    where: options.HostPortArgument,
-    size: options.SizeOption = None,
-    data: options.DataOption = None,
-    resolve: options.ResolveOption = None,
-    local_address: options.LocalAddressOption = None,
+    where: Annotated[
+        str, typer.Argument(metavar="HOST:PORT", help="Server to load.", show_default=False)
+    ],
+    given: EchoOptions,
 ) -> Asked:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
-    target = parse_host_port(where, "udp")
-    local = local_address or ()
+    target, local = parse_host_port(where, "udp"), given.local_address
     return Asked(
         kind="udp",
         url=target.url,
         target=target,
-        route=make_route(unix=None, overrides=resolve or (), local_addresses=local),
+        route=make_route(unix=None, overrides=given.resolve, local_addresses=local),
         local_addresses=read_local_addresses(local),
-        exchange=UdpEcho(messages=make_datagrams(size, data)),
+        exchange=UdpEcho(messages=make_datagrams(given.size, given.data)),
     )
 
 

@@ -1,23 +1,21 @@
 """The settings of an engine, each declared once.
 
 The plans inherit them, and every surface offers them automatically, so a new setting is one field
-here. Must not know what any surface does with them.
+here.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, get_args
-
-from pydantic import Field
+from typing import Literal, Self, get_args
 
 from trueload.protocol.option import (
     CPUS,
     SPAN,
-    Option,
     Settings,
     Unit,
     counts_to,
     one_of,
+    option,
     show_span,
     span_up_to,
 )
@@ -58,86 +56,89 @@ def show_byte_rate(per_s: int) -> str:
     return f"{format_size(per_s)}/s"
 
 
-_BYTE_RATE = Unit("RATE", _byte_rate, show_byte_rate)
+_BYTE_RATE = Unit("RATE", _byte_rate, show_byte_rate, keyword="Rate")
+_CONNECT_RATE = Unit("RATE", _connect_rate, "{}/s".format, keyword="Rate")
+_CONNECTIONS = "Connections"
+
+
+def _span_to(most_ns: int, why: str) -> Unit:
+    return Unit("TIME", span_up_to(most_ns, why), show_span, keyword="Duration")
 
 
 class ThreadOptions(Settings):
     """How an engine runs, whether it generates load or serves."""
 
-    threads: Annotated[
-        int,
-        Option(counts_to(THREADS_MAX), ("Threads of the engine, which sends the load or serves.")),
-    ] = 1
-    cpus: Annotated[
-        tuple[int, ...] | None, Option(CPUS, "CPUs to pin the threads to, like 1 or 0-1,3.")
-    ] = None
+    group = "Engine"
+
+    threads: int = option(
+        counts_to(THREADS_MAX),
+        "Threads of the engine, which sends the load or serves.",
+        "Threads of the engine",
+        default=1,
+    )
+    cpus: tuple[int, ...] | None = option(CPUS, "CPUs to pin the threads to, like 1 or 0-1,3.")
     """Used in turn. None leaves them to whoever starts the engine; an empty tuple pins nothing."""
-    driver: Annotated[
-        DriverName,
-        Option(
-            one_of(*get_args(DriverName)),
-            (
-                "Kernel interface for socket I/O; auto prefers io_uring. Where that is not"
-                " available, epoll is used."
-            ),
-        ),
-    ] = "auto"
-    spin_ns: Annotated[
-        int,
-        Option(
-            Unit("TIME", span_up_to(SPIN_NS_MAX, "and saves nothing beyond"), show_span),
-            (
-                "Poll this long, such as 50us, before a thread sleeps. Helps only with very"
-                " few connections."
-            ),
-        ),
-    ] = 0
+    driver: DriverName = option(
+        one_of(*get_args(DriverName)),
+        "Kernel interface for socket I/O; auto prefers io_uring. Where that is not available, epoll"
+        " is used.",
+        default="auto",
+    )
+    spin_ns: int = option(
+        _span_to(SPIN_NS_MAX, "and saves nothing beyond"),
+        "Poll this long, such as 50us, before a thread sleeps. Helps only with very few"
+        " connections.",
+        default=0,
+    )
 
 
 class EngineOptions(ThreadOptions):
     """How an engine generates load, whatever the protocol."""
 
-    coalesce_ns: Annotated[
-        int,
-        Option(
-            Unit("TIME", span_up_to(COALESCE_NS_MAX, "and answers would be late"), show_span),
-            (
-                "Longest time that answers of a closed loop, or parts of streams, wait for"
-                " each other; 0 turns this off. It applies where a thread is busy, or has"
-                " several requests on a connection."
-            ),
-        ),
-    ] = COALESCE_NS
-    refill: Annotated[
-        int | None,
-        Option(
-            counts_to(PIPELINE_MAX),
-            "Free places in a pipeline at which it is filled again; 1 fills it at once.",
-            unset="half of --pipeline",
-        ),
-    ] = None
-    read_rate_per_s: Annotated[
-        int | None,
-        Option(
-            _BYTE_RATE,
-            "Slow clients: bytes that each connection reads per second, such as 64KiB/s.",
-        ),
-    ] = Field(default=None, exclude_if=lambda value: value is None)
-    write_rate_per_s: Annotated[
-        int | None,
-        Option(_BYTE_RATE, "Slow clients: bytes that each connection writes per second."),
-    ] = Field(default=None, exclude_if=lambda value: value is None)
-    timeout_ns: Annotated[
-        int,
-        Option(SPAN, "Time limit for opening a connection, and for the answer to each request."),
-    ] = 5 * NS_PER_S
-    connect_rate_per_s: Annotated[
-        int,
-        Option(
-            Unit("RATE", _connect_rate, "{}/s".format),
-            "Highest rate of connection attempts, such as 500/s or 20k/s.",
-        ),
-    ] = CONNECT_RATE_PER_S
+    group = "Engine"
+
+    coalesce_ns: int = option(
+        _span_to(COALESCE_NS_MAX, "and answers would be late"),
+        "Longest time that answers of a closed loop, or parts of streams, wait for each other; 0"
+        " turns this off. It applies where a thread is busy, or has several requests on a"
+        " connection.",
+        default=COALESCE_NS,
+    )
+    refill: int | None = option(
+        counts_to(PIPELINE_MAX),
+        "Free places in a pipeline at which it is filled again; 1 fills it at once.",
+        unset="half of --pipeline",
+    )
+    read_rate_per_s: int | None = option(
+        _BYTE_RATE,
+        "Slow clients: bytes that each connection reads per second, such as 64KiB/s.",
+        group=_CONNECTIONS,
+        omitted=True,
+    )
+    write_rate_per_s: int | None = option(
+        _BYTE_RATE,
+        "Slow clients: bytes that each connection writes per second.",
+        group=_CONNECTIONS,
+        omitted=True,
+    )
+    timeout_ns: int = option(
+        SPAN,
+        "Time limit for opening a connection, and for the answer to each request.",
+        "Longest wait for a connection or an answer",
+        default=5 * NS_PER_S,
+        group=_CONNECTIONS,
+        texts={
+            "tcp": "Time limit for opening a connection, and for each message to come back.",
+            "udp": "Time after which a datagram without an answer is lost.",
+            "ws": "Time limit for opening a connection, and for each message to come back.",
+        },
+    )
+    connect_rate_per_s: int = option(
+        _CONNECT_RATE,
+        "Highest rate of connection attempts, such as 500/s or 20k/s.",
+        default=CONNECT_RATE_PER_S,
+        group=_CONNECTIONS,
+    )
 
     @property
     def engine(self) -> EngineOptions:

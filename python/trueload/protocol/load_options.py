@@ -1,14 +1,14 @@
 """The settings of a load, each declared once: how many connections, when they send, and how long.
 
-Must not know what any surface does with them, or how they combine (``trial.load``).
+``commands.load_flags`` combines them.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
 from trueload.protocol.engine_options import PIPELINE_MAX
-from trueload.protocol.option import SPAN, Option, Settings, Unit, any_span, counts_to, one_of
+from trueload.protocol.option import SPAN, Settings, Unit, any_span, counts_to, one_of, option
 from trueload.protocol.option import show_span as span
 from trueload.units import NS_PER_S, SEED_MAX, Ramp, parse_count, parse_rate, parse_stages
 
@@ -55,92 +55,109 @@ def parse_seed(text: str) -> int:
     return int(digits)
 
 
+RATE = Unit("RATE", positive_rate, keyword="Rate")
+
+
 class LoadOptions(Settings):
     """The load on a server. Of settings that exclude each other only one is given."""
 
-    connections: Annotated[
-        int, Option(counts_to(CONNECTIONS_MAX), "Connections to hold open.", short="-c")
-    ] = 64
-    idle: Annotated[
-        int | None,
-        Option(
-            counts_to(CONNECTIONS_MAX),
-            (
-                "Hold this many more connections open that never send, and report the server"
-                " memory that each costs."
-            ),
-        ),
-    ] = None
-    duration_ns: Annotated[
-        int, Option(SPAN, "How long to measure, like 500ms, 10s, 2m.", short="-d")
-    ] = 10 * NS_PER_S
-    requests: Annotated[
-        int | None,
-        Option(
-            counts_to(REQUESTS_MAX),
-            (
-                "Number of requests to send in all, instead of --duration; with --scenario, of"
-                " sessions."
-            ),
-        ),
-    ] = None
-    rate_per_s: Annotated[
-        float | None,
-        Option(
-            Unit("RATE", positive_rate),
-            (
-                "Send requests at this rate, such as 20k/s, whether or not earlier ones are"
-                " answered (an open loop)."
-            ),
-        ),
-    ] = None
-    arrivals: Annotated[
-        Arrivals,
-        Option(
-            one_of(*get_args(Arrivals)),
-            ("Spacing of the requests of an open loop: even (constant) or random (poisson)."),
-        ),
-    ] = "constant"
-    seed: Annotated[
-        int,
-        Option(
-            Unit("N", parse_seed),
-            (
-                "Seed for everything random: arrivals, {random} in requests, shuffled data,"
-                " and the order of trials in ab."
-            ),
-        ),
-    ] = 1
-    stages: Annotated[
-        str | None,
-        Option(
-            Unit("STAGES", str),
-            "Load over time, instead of --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
-        ),
-    ] = None
-    stages_of: Annotated[
-        StagesOf,
-        Option(
-            one_of(*get_args(StagesOf)),
-            ("What the values of --stages are: requests per second, or connections."),
-        ),
-    ] = "rate"
-    pipeline: Annotated[
-        int,
-        Option(counts_to(PIPELINE_MAX), "Requests, or messages, in flight per connection."),
-    ] = 1
-    warmup_ns: Annotated[
-        int | None,
-        Option(
-            Unit("TIME", any_span, span),
-            "Time under load before the measured window; it is left out of the figures.",
-            unset="1s; 0 with --requests",
-        ),
-    ] = None
+    group = "Load"
 
-    def gave(self, field: str) -> bool:
-        """Whether a setting was given."""
-        return field in self.model_fields_set
+    connections: int = option(
+        counts_to(CONNECTIONS_MAX),
+        "Connections to hold open.",
+        "Connections to hold open",
+        short="-c",
+        default=64,
+        texts={"udp": "Sockets to send from."},
+    )
+    duration_ns: int = option(
+        SPAN,
+        "How long to measure, like 500ms, 10s, 2m.",
+        "How long to measure",
+        short="-d",
+        default=10 * NS_PER_S,
+    )
+    rate_per_s: float | None = option(
+        RATE,
+        "Send requests at this rate, such as 20k/s, whether or not earlier ones are answered (an"
+        " open loop).",
+        "Requests per second to send, such as 20k/s",
+        texts={
+            **dict.fromkeys(
+                ("tcp", "ws"),
+                "Send messages at this rate, such as 20k/s, whether or not earlier ones have come"
+                " back (an open loop).",
+            ),
+            "udp": "Send datagrams at this rate, such as 20k/s, whether or not earlier ones have"
+            " come back (an open loop).",
+        },
+    )
+    requests: int | None = option(
+        counts_to(REQUESTS_MAX),
+        "Number of requests to send in all, instead of --duration.",
+        "Requests to send in all, instead of --duration",
+        texts={
+            "http": "Number of requests to send in all, instead of --duration; with --scenario, of"
+            " sessions.",
+            "tcp": "Number of messages to send in all, instead of --duration.",
+            "udp": "Number of datagrams to send in all, instead of --duration.",
+            "ws": "Number of messages to send in all, instead of --duration. Echo only.",
+        },
+    )
+    warmup_ns: int | None = option(
+        Unit("TIME", any_span, span, keyword="Duration"),
+        "Time under load before the measured window; it is left out of the figures.",
+        "Time under load before measuring",
+        unset="1s; 0 with --requests",
+    )
+    pipeline: int = option(
+        counts_to(PIPELINE_MAX),
+        "Requests in flight on each HTTP/1.1 connection.",
+        "Requests in flight on each connection",
+        default=1,
+        texts={
+            **dict.fromkeys(("tcp", "ws"), "Messages in flight on each connection."),
+            "udp": "Datagrams in flight from each socket.",
+        },
+    )
+    stages: str | None = option(
+        Unit("STAGES"),
+        "Load over time, instead of --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
+        "Load over time: '10s@1k,30s@1k..20k'",
+    )
+    stages_of: StagesOf = option(
+        one_of(*get_args(StagesOf)),
+        "What the values of --stages are: requests per second, or connections.",
+        default="rate",
+        texts={
+            **dict.fromkeys(
+                ("tcp", "ws"),
+                "What the values of --stages are: messages per second, or connections.",
+            ),
+            "udp": "What the values of --stages are: datagrams per second, or sockets.",
+        },
+    )
+    arrivals: Arrivals = option(
+        one_of(*get_args(Arrivals)),
+        "Spacing of what an open loop sends: even (constant) or random (poisson).",
+        default="constant",
+    )
+    idle: int | None = option(
+        counts_to(CONNECTIONS_MAX),
+        "Hold this many more connections open that never send, and report the server memory that"
+        " each costs.",
+    )
+    seed: int = option(
+        Unit("N", parse_seed, keyword="Number"),
+        "Seed of the random arrivals of --arrivals poisson.",
+        default=1,
+        texts={
+            "http": "Seed for everything random: arrivals, {random} in requests and shuffled data.",
+            "ab": "Seed for everything random: the order of the trials, arrivals, {random} in"
+            " requests and shuffled data.",
+        },
+    )
 
 
 LOAD_DEFAULTS = LoadOptions()

@@ -1,20 +1,21 @@
-"""How a setting is declared: once, beside its field, for every surface that reads or shows it.
+"""How an option is declared: once, as a field of a model, for every surface that has it.
 
-How: a field of a model has an ``Option`` in its annotation. Its name without the unit at its end is
-its name on every surface: ``timeout_ns`` is ``--timeout``, the key ``timeout`` of a suite and
-``timeout=`` in Python. Must not know any setting, nor how a command line is parsed.
+How: ``option()`` makes the field. Its name without the unit at its end is its name on every
+surface: ``timeout_ns`` is ``--timeout``, the key ``timeout`` of a suite, ``timeout=`` in Python and
+TRUELOAD_HTTP_TIMEOUT in the environment. A command has the options of the models that it reads
+(``commands.declared``).
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import GetJsonSchemaHandler, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Field, model_validator
 
 from trueload.protocol.model import Model
 from trueload.units import (
@@ -25,43 +26,97 @@ from trueload.units import (
     parse_duration,
 )
 
-_UNIT = re.compile(r"_(ns|per_s|bytes)$")
+_UNIT = re.compile(r"_(ns|per_s|bytes|path)$")
 _NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
+
+
+Given = TypeVar("Given", bound="Settings")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """How the values of a setting are written: the word for one in a help text, how a text is
-    parsed (raises ``ValueError``), and how a value is shown."""
+    """How the values of an option are written: the word for one in a help text, how a text is
+    parsed (raises ``ValueError``), and how a value is shown. ``keyword`` is the type of a Python
+    argument (api/options.py); empty for one of the words in ``metavar``."""
 
     metavar: str
-    parse: Callable[[str], Any]
+    parse: Callable[[str], Any] = str
     show: Callable[[Any], str] = str
+    keyword: str = "Text"
 
 
 @dataclass(frozen=True)
 class Option:
-    """The description of a setting wherever it is offered. ``unset`` is shown as its default if the
-    value would mean nothing to people."""
+    """The description of an option wherever it is offered.
+
+    ``brief`` is its line in the short help (``-h``); an option without one is in ``--help`` alone.
+    ``unset`` is shown as its default if the value would mean nothing to people. ``group`` is the
+    title that it is listed under. ``several``: it can be repeated. ``off`` is the flag for False,
+    if it has one. ``texts`` are the helps of commands whose text is another.
+    """
 
     unit: Unit
     help: str
+    brief: str = ""
     short: str = ""
     unset: str = ""
+    group: str = ""
+    several: bool = False
+    off: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def choices(self) -> list[str]:
+        """The words of which a value is one; empty if it may be anything."""
+        return [] if self.unit.keyword else self.unit.metavar.strip("<>").split("|")
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it has no value."""
+        return self.unit is FLAG
 
     def default_text(self, default: object) -> str:
         """The default value as text for people; empty if there is none."""
-        return self.unset if default is None else self.unit.show(default)
+        if default is None or default is False or default == ():
+            return self.unset
+        return self.unit.show(default)
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return {**handler(schema), "description": self.help}
+    def text(self, default: object, command: str = "") -> str:
+        """The help of a command: its text, and the default."""
+        shown = self.default_text(default)
+        said = self.texts.get(command, self.help)
+        return f"{said}  [default: {shown}]" if shown else said
+
+
+def option(
+    unit: Unit,
+    meaning: str,
+    brief: str = "",
+    *,
+    default: Any = None,
+    omitted: bool = False,
+    **more: Any,
+) -> Any:
+    """Return a field that is an option; ``more`` are further fields of ``Option``.
+
+    ``omitted``: a plan leaves it out if it is None.
+    """
+    made = Option(unit, meaning, brief, **more)
+    if default is None and made.several:
+        default = ()
+    if default is None and made.is_flag and not made.off:
+        default = False
+    hidden: dict[str, Any] = {"exclude_if": lambda value: value is None} if omitted else {}
+    found = Field(default=default, description=meaning, **hidden)
+    found.metadata.append(made)
+    return found
 
 
 class Settings(Model):
     """Settings that are given one by one. A value of None is not given; ``model_fields_set`` has
-    those that were."""
+    those that were. ``group`` is the title of those that name no other."""
+
+    group: ClassVar[str] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -73,12 +128,38 @@ class Settings(Model):
             name: each for name, each in given.items() if each is not None or name not in options
         }
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Return the settings of parsed values by field; None and False are not given."""
+        given: dict[str, Any] = {}
+        for name, one in options_of(cls).items():
+            value = values.get(name)
+            if value is not None and not (value is False and one.is_flag and not one.off):
+                given[name] = tuple(value) if one.several else value
+        # Not validated: a text may hold bytes that are no UTF-8.
+        return cls.model_construct(**given)
+
     def over(self, base: Self) -> Self:
         """These settings, and those of ``base`` where none was given."""
-        return base.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
+        return base.model_copy(update=self.given)
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The values that were given, by field and in the order of the fields."""
+        given = self.model_fields_set
+        return {name: getattr(self, name) for name in type(self).model_fields if name in given}
 
-Given = TypeVar("Given", bound=Settings)
+    def gave(self, field: str) -> bool:
+        """Whether a setting was given."""
+        return field in self.model_fields_set
+
+    def only(self, model: type[Given]) -> Given:
+        """Return those settings that ``model`` declares."""
+        return model.of({name: self.given.get(name) for name in model.model_fields})
+
+    def without(self, model: type[Settings]) -> Self:
+        """Return the settings without those that ``model`` declares."""
+        return self.of({n: value for n, value in self.given.items() if n not in model.model_fields})
 
 
 def options_of(
@@ -89,11 +170,17 @@ def options_of(
     names = {name_of(field) for field in model.model_fields} if only is None else set(only)
     names -= set(without)
     return {
-        field: option
+        field: option if option.group else replace(option, group=_group_of(model, field))
         for field, info in model.model_fields.items()
         for option in info.metadata
         if isinstance(option, Option) and name_of(field) in names
     }
+
+
+def _group_of(model: type[Model], field: str) -> str:
+    """The title of the class that declares a field."""
+    declaring = (each for each in model.__mro__ if field in inspect.get_annotations(each))
+    return str(getattr(next(declaring), "group", ""))
 
 
 def name_of(field: str) -> str:
@@ -169,13 +256,16 @@ def one_of(*choices: str) -> Unit:
             raise ValueError(f"'{text}' is not one of {', '.join(map(repr, choices))}")
         return text
 
-    return Unit(f"<{'|'.join(choices)}>", parse_choice)
+    return Unit(f"<{'|'.join(choices)}>", parse_choice, keyword="")
 
 
 def counts_to(maximum: int) -> Unit:
     """A unit of counts from 1 to ``maximum``."""
-    return Unit("COUNT", positive_count(maximum))
+    return Unit("COUNT", positive_count(maximum), keyword="Number")
 
 
-SPAN = Unit("TIME", positive_span, show_span)
-CPUS = Unit("LIST", parse_cpu_list, format_cpu_list)
+FLAG = Unit("", keyword="Flag")
+"""It is given or not."""
+SPAN = Unit("TIME", positive_span, show_span, keyword="Duration")
+FILE = Unit("FILE", Path, keyword="Name")
+CPUS = Unit("LIST", parse_cpu_list, format_cpu_list, keyword="Numbers")

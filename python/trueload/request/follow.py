@@ -1,7 +1,4 @@
-"""What ``--follow`` excludes. Pure.
-
-Must not know how a redirect is followed.
-"""
+"""What ``--follow`` excludes. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +7,6 @@ from collections.abc import Iterable
 from trueload.errors import UserError
 from trueload.request.values import Expect, Request
 
-FOLLOW_MAX = 100
-"""Most redirects of one request; the engine allows no more."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """The statuses that are followed (RFC 9110, section 15.4)."""
 

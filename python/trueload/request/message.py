@@ -2,7 +2,7 @@
 
 How: generated messages look random and are always the same. They differ from each other and take
 turns, so that what comes back altered, late, doubled or out of order is noticed. As text they are
-letters and digits. A file is one message. Must not know where they go.
+letters and digits. A file is one message.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.protocol.request_options import MESSAGE_BYTES_MAX as MESSAGE_BYTES_MAX
 
 BODY_BYTES_MAX = 32 * 2**20  # it goes to the engine in one line, base64
 BODY_LIMIT = "a body has at most {} MiB"
-MESSAGE_BYTES_MAX = 2**20
 SIZE_BYTES = 64
 _LETTERS = (string.ascii_letters + string.digits).encode()
 _AS_LETTERS = bytes(_LETTERS[byte % len(_LETTERS)] for byte in range(256))

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trueload.errors import UserError
+from trueload.protocol.request_options import TlsOptions
 from trueload.request.proxy import Proxy
 from trueload.request.redact import redact_url
 from trueload.request.target import Target
-from trueload.request.tls import TlsFlags, make_tls, server_name
+from trueload.request.tls import make_tls, server_name
 from trueload.request.values import OriginSpec, Tls
 
 ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thread
@@ -46,11 +47,11 @@ def origin_specs(
     return tuple(OriginSpec(url=redact_url(each.origin), tls=own(each)) for each in origins)
 
 
-def tls_of_origins(origins: Sequence[Target], flags: TlsFlags) -> Tls | None:
+def tls_of_origins(origins: Sequence[Target], given: TlsOptions) -> Tls | None:
     """The settings of TLS, under the name of the first origin that uses it; None if none does.
     Raises ``UserError``."""
     secure = (origin for origin in origins if origin.is_secure)
-    return make_tls(next(secure, origins[0]), flags)
+    return make_tls(next(secure, origins[0]), given)
 
 
 def check_origins(

@@ -1,16 +1,13 @@
 """Reads a recording: an access log, a HAR file, or JSON lines with times.
 
 How: the format is told from the content. Lines are read one by one, and what cannot be sent again
-is left out and counted; only a file of trueload's own format must be right in each line. Must not
-know when a request is sent.
+is left out and counted; only a file of trueload's own format must be right in each line.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
-import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -50,10 +47,8 @@ LINE_BYTES_MAX = 2**20
 LOOKED_AT = 1_000  # lines among which one must be of a known format
 # A log has its requests in the order of their ends. A long one may have begun minutes before.
 BACK_NS_MAX = 3_600 * NS_PER_S
-SPEED_MAX = 1e6
 HOST_FLAG = "--replay-host"
 FORMATS = "formats are common and combined access logs, nginx's JSON, HAR, and JSON lines with 'at'"
-_SPEED = re.compile(r"(\d+(?:\.\d+)?)x?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -67,15 +62,6 @@ class Beside:
     chosen: str | None = None
     speed: float = 1.0
     own_statuses: bool = False
-
-
-def parse_speed(text: str) -> float:
-    """Parse how many times faster than recorded, like ``2x`` or ``0.5``. Raises ``ValueError``."""
-    found = _SPEED.fullmatch(text.strip())
-    speed = float(found[1]) if found else math.nan
-    if not 0 < speed <= SPEED_MAX:
-        raise ValueError(f"'{text}' is not a speed above 0, such as 2x or 0.5x")
-    return speed
 
 
 def read_recording(path: Path, beside: Beside) -> Replay:

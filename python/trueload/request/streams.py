@@ -1,11 +1,10 @@
-"""What the flags of streamed answers mean. Pure.
-
-Must not know how an answer is read, or when a request is sent.
-"""
+"""What the options of streamed answers mean. Pure."""
 
 from __future__ import annotations
 
 from trueload.errors import UserError
+from trueload.protocol.option import flag_of
+from trueload.protocol.request_options import StreamOptions
 from trueload.protocol.streams import EndContent, EndEvent, StreamEnd, StreamKind, StreamPlan
 
 BODY = "body"
@@ -13,18 +12,16 @@ EVENT = "event:"
 WITHOUT_BODY = "HEAD"
 
 
-def make_stream(
-    kind: StreamKind | None, end: str | None, stall_ns: int | None
-) -> StreamPlan | None:
+def make_stream(given: StreamOptions) -> StreamPlan | None:
     """Return how answers are read; None if they are no streams. Raises ``UserError``."""
-    if kind is None:
-        for flag, value in (("--stream-end", end), ("--stall", stall_ns)):
-            if value is not None:
-                raise UserError(
-                    f"{flag} is of no use without --stream", "add --stream sse, chunks or jsonl"
-                )
+    if given.stream is None:
+        for flag in map(flag_of, given.given):
+            raise UserError(
+                f"{flag} is of no use without --stream", "add --stream sse, chunks or jsonl"
+            )
         return None
-    return StreamPlan(kind=kind, end=_end(kind, end), stall_ns=stall_ns)
+    end = _end(given.stream, given.stream_end)
+    return StreamPlan(kind=given.stream, end=end, stall_ns=given.stall_ns)
 
 
 def check_methods(stream: StreamPlan | None, methods: set[str]) -> None:

@@ -1,20 +1,20 @@
-"""What the flags of TLS mean: whom to trust, which certificate to show, whether to resume.
+"""What the options of TLS mean: whom to trust, which certificate to show, whether to resume.
 
 How: files are read here, once, and checked as far as possible without a handshake. So a mistake in
-them is reported before anything is sent. A key is kept out of every text. Must not know plans,
-trials, or how a handshake is done.
+them is reported before anything is sent. A key is kept out of every text.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.protocol.option import flag_of
+from trueload.protocol.request_options import TlsOptions
 from trueload.request.target import Target
 from trueload.request.values import Tls
 
@@ -30,47 +30,29 @@ _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,EN
 _AS_PEM = "a PEM file begins with -----BEGIN; `openssl x509 -inform der` makes one of a .der file"
 
 
-@dataclass(frozen=True)
-class TlsFlags:
-    """The flags of TLS as they were given."""
-
-    cacert: Path | None = None
-    insecure: bool = False
-    cert: Path | None = None
-    key: Path | None = None
-    no_resumption: bool = False
-
-
-def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
+def make_tls(target: Target, given: TlsOptions) -> Tls | None:
     """The settings of TLS for a URL; None for one without it. Raises ``UserError``."""
-    cacert, insecure, cert, key = flags.cacert, flags.insecure, flags.cert, flags.key
-    given = {
-        "--cacert": cacert is not None,
-        "--insecure": insecure,
-        "--cert": cert is not None,
-        "--key": key is not None,
-        "--no-tls-resumption": flags.no_resumption,
-    }
     if not target.is_secure:
-        for flag in (flag for flag, is_given in given.items() if is_given):
+        for flag in map(flag_of, given.given):
             raise UserError(
                 f"{flag} needs TLS, but the URL begins with {target.scheme}://",
                 f"write it as {target.scheme}s://…",
             )
         return None
-    if cacert is not None and insecure:
+    if given.cacert is not None and given.insecure:
         raise UserError("--cacert and --insecure exclude each other", "keep one of them")
-    issuers = None if cacert is None else read_certificates(cacert, "--cacert")
+    issuers = None if given.cacert is None else read_certificates(given.cacert, "--cacert")
     trust: Literal["system", "given", "anybody"] = "system" if issuers is None else "given"
-    shown = None if cert is None and key is None else read_identity(cert, key)
+    named = given.cert is not None or given.key is not None
+    certificate, key = read_identity(given.cert, given.key) if named else (None, None)
     return Tls(
         server_name=server_name(target),
         alpn=ALPN,
-        trust="anybody" if insecure else trust,
+        trust="anybody" if given.insecure else trust,
         issuers=issuers,
-        certificate=shown and shown[0],
-        key=shown and shown[1],
-        resumption=not flags.no_resumption,
+        certificate=certificate,
+        key=key,
+        resumption=not given.no_tls_resumption,
     )
 
 

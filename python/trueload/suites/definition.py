@@ -24,8 +24,8 @@ from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate, staged
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
+from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
-from trueload.request.http2 import header_table_size, window_of_connection, window_of_stream
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
 from trueload.units import SEED_MAX, parse_duration, parse_size

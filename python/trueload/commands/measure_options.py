@@ -1,0 +1,176 @@
+"""The options of how often is measured, and of what happens with the result, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from trueload.protocol.option import FILE, FLAG, Settings, Unit, counts_to, one_of, option
+
+REPEAT_MAX = 10_000
+HOSTS_MAX = 10_000
+
+OutputFormat = Literal["text", "json", "csv", "markdown"]
+WsFormat = Literal["text", "json", "csv", "markdown", "shootout"]
+CompareFormat = Literal["text", "markdown", "junit", "json"]
+SearchAxis = Literal["rate", "connections"]
+
+SEARCH, OUTPUT = "Search, thresholds and repetitions", "Output"
+CONDITION = Unit("CONDITION")
+
+
+class SearchOptions(Settings):
+    """A search for the largest load that keeps to a limit."""
+
+    group = SEARCH
+
+    limit: str | None = option(
+        CONDITION,
+        "Search for the largest rate that keeps to the limit, such as 'p99<10ms' or 'p99<10ms and"
+        " errors<0.1%', starting at --rate. Each step lasts --duration; by default, as long as its"
+        " percentile needs.",
+        "Find the largest rate with, say, 'p99<10ms'",
+    )
+    search: SearchAxis | None = option(
+        one_of(*get_args(SearchAxis)),
+        "What --limit searches for: the largest rate, or the largest number of connections.",
+        unset="rate",
+    )
+
+
+class JudgingOptions(Settings):
+    """What the exit code says of a result."""
+
+    group = SEARCH
+
+    fail_on: tuple[str, ...] = option(
+        CONDITION,
+        "Exit with code 1 if the condition holds: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%';"
+        " repeatable. With several trials, the median decides. 'mean' and 'max' cover answers only,"
+        " and also count as crossed once a request failed, never ended or was never sent.",
+        "Exit with 1 if, say, 'p99>20ms'",
+        several=True,
+    )
+    strict: bool = option(FLAG, "Exit with code 4 also when the verdict is suspect.")
+
+
+class RatioOptions(Settings):
+    """A comparison, and what the exit code says of it."""
+
+    group = SEARCH
+
+    fail_on: tuple[str, ...] = option(
+        CONDITION,
+        "Exit with code 1 if the condition holds for a row's ratio, new to base: 'throughput<0.95',"
+        " 'p99>1.2'; repeatable. Needs several trials on each side; an unclear row never crosses"
+        " it.",
+        "Exit with 1 if a ratio is, say, 'p99>1.2'",
+        several=True,
+    )
+    format: CompareFormat = option(
+        one_of(*get_args(CompareFormat)),
+        "Output format of the comparison.",
+        "How to print the comparison",
+        default="text",
+        group=OUTPUT,
+    )
+
+
+class RepeatOptions(Settings):
+    """How often is measured."""
+
+    group = SEARCH
+
+    repeat: int | None = option(
+        counts_to(REPEAT_MAX),
+        "Number of times to measure; the median counts.",
+        "Times to measure; the median counts",
+        texts={
+            "ab": "Number of pairs of trials.",
+            "suite run": "Number of times to measure each row; the median counts.",
+        },
+    )
+
+
+class JsonOptions(Settings):
+    """The result for a program."""
+
+    group = OUTPUT
+
+    json_path: Path | None = option(
+        FILE,
+        "Write the result as one JSON object to FILE, or to stdout with -.",
+        "Write the result as JSON; - for stdout",
+    )
+
+
+class LiveOptions(Settings):
+    """What is shown meanwhile."""
+
+    group = OUTPUT
+
+    no_live: bool = option(FLAG, "Show no live view on a terminal, and ignore the key q.")
+
+
+class ResultOptions(LiveOptions, JsonOptions, JudgingOptions):
+    """What happens with the result of any measurement."""
+
+    group = OUTPUT
+
+    quiet: bool = option(
+        FLAG,
+        "Print only errors, and what --format or --json asks for.",
+        "Print only errors and what is asked for",
+    )
+    no_save: bool = option(FLAG, "Do not save the run in the store.")
+    dry_run: bool = option(
+        FLAG,
+        "Print the Job of Pods that would be made (--place k8s:NAMESPACE), and make nothing.",
+        group=SEARCH,
+    )
+
+
+class MeasureOptions(ResultOptions, RepeatOptions, SearchOptions):
+    """All of them."""
+
+    group = OUTPUT
+
+    format: OutputFormat = option(
+        one_of(*get_args(OutputFormat)),
+        "Output format of the result; csv and markdown have a row for each trial or step.",
+        "How to print the result",
+        default="text",
+    )
+    allow_lost: int | None = option(
+        counts_to(HOSTS_MAX),
+        "Number of hosts that may be lost while the others go on with their own parts of the load.",
+        unset="0",
+        group="Where it runs",
+    )
+
+
+class WsLimitOptions(Settings):
+    """What echoes and broadcasts have in another form."""
+
+    group = SEARCH
+
+    limit: str | None = option(
+        CONDITION,
+        "Limit to keep to, such as 'p95<500ms'. Echo: search for the largest rate that does,"
+        " starting at --rate. Broadcast: let clients join until the limit is crossed; p95 is of"
+        " deliveries, receipt_p95 of receipts.",
+        "Find the largest load with, say, 'p95<500ms'",
+        unset="for a broadcast, p95<500ms; with --format shootout, receipt_p95<500ms",
+    )
+    format: WsFormat = option(
+        one_of(*get_args(WsFormat)),
+        "Output format of the result; csv and markdown have a row for each trial or step."
+        " Broadcast: shootout prints steps as they were published.",
+        "How to print the result",
+        default="text",
+        group=OUTPUT,
+    )
+
+
+class BroadcastOptions(ResultOptions, WsLimitOptions):
+    """All that a broadcast has."""

@@ -1,0 +1,484 @@
+"""The options of what is sent and of how it is answered, each declared once.
+
+A class is a group of options that belong together; the last classes are all options of a command.
+A new option is a field here, and its meaning is one use of it where the command is read
+(``commands.request_flags``). Those of ``DialogueOptions`` are in the engine's plan as they are, and
+need no more than their field.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from trueload.protocol.engine_options import PIPELINE_MAX
+from trueload.protocol.exchange import Dialect
+from trueload.protocol.load_options import CONNECTIONS_MAX, RATE
+from trueload.protocol.option import (
+    FILE,
+    FLAG,
+    SPAN,
+    Settings,
+    Unit,
+    counts_to,
+    one_of,
+    option,
+)
+from trueload.protocol.streams import StreamKind
+from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
+from trueload.units import parse_size
+
+FOLLOW_MAX = 100
+"""Most redirects of one request; the engine allows no more."""
+MESSAGE_BYTES_MAX = 2**20
+SAMPLES_MAX = 10**9
+SPEED_MAX = 1e6
+_SPEED = re.compile(r"(\d+(?:\.\d+)?)x?", re.ASCII)
+
+Version = Literal["1.1", "2", "auto"]
+"""The versions of HTTP that may be asked for; with ``auto`` the server chooses by ALPN."""
+DataOrder = Literal["sequential", "shuffled", "unique"]
+WsMode = Literal["echo", "broadcast"]
+
+
+def parse_speed(text: str) -> float:
+    """Parse how many times faster than recorded, like ``2x`` or ``0.5``. Raises ``ValueError``."""
+    found = _SPEED.fullmatch(text.strip())
+    speed = float(found[1]) if found else math.nan
+    if not 0 < speed <= SPEED_MAX:
+        raise ValueError(f"'{text}' is not a speed above 0, such as 2x or 0.5x")
+    return speed
+
+
+def _message_size(text: str) -> int:
+    size_bytes = parse_size(text)
+    if not 1 <= size_bytes <= MESSAGE_BYTES_MAX:
+        raise ValueError(f"'{text}' is not from 1 B to {MESSAGE_BYTES_MAX // 2**20} MiB")
+    return size_bytes
+
+
+def _padding(text: str) -> int:
+    size_bytes = parse_size(text)
+    if size_bytes > MESSAGE_BYTES_MAX:
+        raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX // 2**20} MiB")
+    return size_bytes
+
+
+class IdentityOptions(Settings):
+    """The certificate that is shown to the other side."""
+
+    group = "TLS"
+
+    cert: Path | None = option(FILE, "Certificate to present, with its chain (PEM).")
+    key: Path | None = option(
+        FILE, "Private key of the certificate (PEM); by default it is read from the file of --cert."
+    )
+
+
+class TlsOptions(IdentityOptions):
+    """TLS on the client's side."""
+
+    group = "TLS"
+
+    cacert: Path | None = option(
+        FILE,
+        "Trust the issuers in this PEM file instead of the system's (TLS).",
+        "Trust the issuers in this PEM file",
+    )
+    insecure: bool = option(
+        FLAG,
+        "Accept any certificate; the record and the report say so (TLS).",
+        "Accept any certificate",
+    )
+    no_tls_resumption: bool = option(
+        FLAG, "Make a full TLS handshake for every connection, and resume no session."
+    )
+
+
+class RouteOptions(Settings):
+    """How a server is reached."""
+
+    group = "Connections"
+
+    resolve: tuple[str, ...] = option(
+        Unit("HOST:PORT:ADDRESS"),
+        "Connect to ADDRESS for this host and port, as with curl; repeatable.",
+        several=True,
+    )
+    local_address: tuple[str, ...] = option(
+        Unit("IP"),
+        "Local address to connect from; repeatable, and then used in turn.",
+        several=True,
+    )
+
+
+class SocketOptions(RouteOptions):
+    """How a server with a URL is reached."""
+
+    group = "Connections"
+
+    unix: str | None = option(
+        Unit("PATH", keyword="Name"),
+        "Connect to this Unix socket file; the URL gives the Host header and the path.",
+    )
+
+
+class HeaderOptions(Settings):
+    """The headers of a request."""
+
+    group = "Requests"
+
+    header: tuple[str, ...] = option(
+        Unit("HEADER", keyword="Header"),
+        "Header to send, written 'Name: value'; repeatable.",
+        "Header to send, 'Name: value'; repeatable",
+        short="-H",
+        several=True,
+    )
+    user: str | None = option(
+        Unit("NAME:PASSWORD"),
+        "Name and password to send as HTTP basic authentication.",
+        "Send as HTTP basic authentication",
+    )
+
+
+class ContentOptions(HeaderOptions):
+    """What is requested."""
+
+    group = "Requests"
+
+    method: str | None = option(
+        Unit("METHOD"),
+        "HTTP method of each request.",
+        "HTTP method",
+        short="-X",
+        unset="GET; POST with a body",
+    )
+    body: str | None = option(
+        Unit("TEXT", keyword="Body"),
+        "Text to send as the body of each request.",
+        "Text to send as the body",
+    )
+    body_file: Path | None = option(
+        FILE,
+        "File to send as the body of each request; - for stdin.",
+        "File to send as the body",
+    )
+    keep_body: bool = option(
+        FLAG, "Store bodies given on the command line as they are, instead of their SHA-256."
+    )
+    data: Path | None = option(
+        FILE,
+        "File with a row for each request or session (.csv, .tsv, .jsonl; - for stdin): {name} in"
+        " path, header values and body becomes its column.",
+        "Rows that fill {name} in requests (.csv, …)",
+    )
+    data_order: DataOrder | None = option(
+        one_of(*get_args(DataOrder)),
+        "Which row a request or session takes: the next and then the first again, one in random"
+        " order, or each row once, which ends the run.",
+        unset="sequential",
+    )
+    targets: Path | None = option(
+        FILE,
+        "File of requests to one server or several, one JSON object per line, sent in turns by"
+        " weight; - for stdin.",
+        "Requests to send in turns (JSON lines)",
+    )
+    curl: str | None = option(
+        Unit("COMMAND"),
+        "Send the request of a copied curl command, such as --curl 'curl http://… -H …'.",
+        "Send the request of a curl command",
+    )
+
+
+class RecordedOptions(Settings):
+    """Sessions and recorded traffic, which `ab` cannot send."""
+
+    group = "Requests"
+
+    scenario: Path | None = option(
+        FILE,
+        "TOML file of the steps that each connection goes through in order, as a virtual user with"
+        " cookies, pauses, and values from earlier answers (docs/scenarios.md).",
+        "Steps of virtual users (TOML)",
+    )
+    replay: Path | None = option(
+        FILE,
+        "Send recorded requests at their recorded times, with no warm-up by default: an access log,"
+        " a HAR file, or JSON lines with times; - for stdin (docs/replay.md).",
+        "Send recorded requests (access log, HAR)",
+    )
+    speed: float | None = option(
+        Unit("SPEED", parse_speed, keyword="Rate"),
+        "How many times faster than recorded to replay, such as 2x or 0.5x.",
+        unset="1x",
+    )
+    replay_host: str | None = option(
+        Unit("HOST"), "Of a recording of several hosts, replay only the requests to this one."
+    )
+
+
+class AnswerOptions(Settings):
+    """What a good answer is."""
+
+    group = "Requests"
+
+    expect_status: tuple[str, ...] = option(
+        Unit("CODES", keyword="Numbers"),
+        "Status codes of a good answer, such as 200, 200,404 or 3xx; repeatable.",
+        "Status codes of a good answer",
+        several=True,
+        unset="2xx",
+    )
+    expect_body: str | None = option(
+        Unit("TEXT", keyword="str | bytes | None"), "Exact body that a good answer must have."
+    )
+    expect_same: bool = option(
+        FLAG, "Make the verdict invalid if the answers to a request are not all alike."
+    )
+
+
+class DialogueOptions(Settings):
+    """What follows an answer. The engine takes these as they are."""
+
+    group = "Requests"
+
+    follow: int | None = option(
+        counts_to(FOLLOW_MAX),
+        "Follow at most this many redirects of a request, on its server. The final answer is"
+        " judged, latency runs to its end, and each redirect is counted and timed.",
+        "Follow at most this many redirects",
+        unset="none is followed",
+        omitted=True,
+    )
+
+
+class OpeningOptions(Settings):
+    """When a connection is opened for a request."""
+
+    group = "Load"
+
+    close: bool = option(
+        FLAG,
+        "Open a new connection for each request.",
+        "Open a new connection for each request",
+        texts={"tcp": "Open a new connection for each message."},
+    )
+    connect_open_per_s: float | None = option(
+        RATE,
+        "Open new connections at this rate, such as 5k/s, whether or not earlier ones are done (an"
+        " open loop). Each carries one request. Connect, TLS handshake and answer are timed from"
+        " the schedule; -c is how many may be open at once.",
+    )
+
+
+class Http2Options(Settings):
+    """The version of HTTP, and what only HTTP/2 has."""
+
+    group = "HTTP/2"
+
+    http: Version | None = option(
+        one_of(*get_args(Version)),
+        "HTTP version to speak. Over https://, 2 is negotiated by ALPN, and auto takes what the"
+        " server chooses for each connection. Over http://, the server must expect 2 (prior"
+        " knowledge).",
+        "HTTP version to speak",
+        unset="1.1",
+    )
+    streams: int | None = option(
+        counts_to(PIPELINE_MAX),
+        "Requests in flight on each HTTP/2 connection.",
+        "Requests in flight on each connection (HTTP/2)",
+        unset="1",
+        group="Load",
+    )
+    window: int | None = option(
+        Unit("SIZE", window_of_stream, keyword="int | str | None"),
+        "Bytes that the server may send on an HTTP/2 stream before it waits for us. A size, rfc"
+        " (65,535), browser (6 MiB, as in Chrome) or unlimited.",
+        unset="browser",
+    )
+    connection_window: int | None = option(
+        Unit("SIZE", window_of_connection, keyword="int | str | None"),
+        "The same for a whole HTTP/2 connection, where browser is 15 MiB.",
+        unset="browser",
+    )
+    header_table_size: int | None = option(
+        Unit("SIZE", header_table_size, keyword="int | str | None"),
+        "Size of the HPACK table that the server may use on each HTTP/2 connection; 0 for none.",
+        unset="4KiB",
+    )
+
+
+class StreamOptions(Settings):
+    """Answers that are streams."""
+
+    group = "Streamed answers"
+
+    stream: StreamKind | None = option(
+        one_of(*get_args(StreamKind)),
+        "Answers are streams: time each part. A part is a server-sent event (sse), an HTTP chunk or"
+        " DATA frame (chunks), or a line (jsonl). With a language model, this gives the time to"
+        " first token and the time between tokens.",
+        "Time each part of streamed answers",
+    )
+    stream_end: str | None = option(
+        Unit("END"),
+        "What must come behind the last part: the content of a final part, such as '[DONE]', an"
+        " event (event:done), or only the end of the body (body). Without it an answer is"
+        " truncated.",
+        unset="body",
+    )
+    stall_ns: int | None = option(
+        SPAN,
+        "A stream without a part for this long, such as 5s, fails as timeout.stall. The first part"
+        " only has to come within --timeout.",
+    )
+
+
+class ProxyOptions(Settings):
+    """The proxy between client and server."""
+
+    group = "Connections"
+
+    proxy: str | None = option(
+        Unit("URL"),
+        "Send requests through this proxy, http://[USER:PASSWORD@]HOST:PORT; for https:// URLs each"
+        " connection is a tunnel (CONNECT).",
+    )
+
+
+class RequestOptions(
+    ProxyOptions,
+    SocketOptions,
+    TlsOptions,
+    Http2Options,
+    StreamOptions,
+    OpeningOptions,
+    DialogueOptions,
+    AnswerOptions,
+    ContentOptions,
+):
+    """What `http` and `ab` send."""
+
+
+class HttpOptions(RequestOptions, RecordedOptions):
+    """All of `http`."""
+
+
+class EchoOptions(RouteOptions):
+    """The messages of an echo."""
+
+    group = "Messages"
+
+    size: int | None = option(
+        Unit("SIZE", _message_size, keyword="Number"),
+        "Size of each message, such as 64, 16KiB or 1MiB.",
+        "Size of each message, such as 64 or 16KiB",
+        unset="64",
+    )
+    data: Path | None = option(FILE, "File that is the message; - for stdin.")
+
+
+class TcpOptions(EchoOptions):
+    """All of `tcp`."""
+
+    group = "Messages"
+
+    close: bool = option(
+        FLAG,
+        "Open a new connection for each message.",
+        "Open a new connection for each message",
+        group="Load",
+    )
+    half_close: bool = option(
+        FLAG,
+        "Close the sending side after each message; all of it must still come back. Needs --close.",
+    )
+
+
+class DialectOptions(Settings):
+    """How the messages of a WebSocket server are wrapped."""
+
+    group = "Messages"
+
+    dialect: Dialect | None = option(
+        one_of(*get_args(Dialect)),
+        "Format that messages are wrapped in.",
+        "Format that messages are wrapped in",
+        unset="json; plain echoes are not wrapped",
+    )
+
+
+class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions):
+    """How a connection becomes a WebSocket."""
+
+    group = "Messages"
+
+    origin: str | None = option(Unit("ORIGIN"), "Value of the Origin header.")
+    subprotocol: tuple[str, ...] = option(
+        Unit("NAME"), "Offer this subprotocol; repeatable.", several=True
+    )
+
+
+class WsEchoOptions(UpgradeOptions, EchoOptions):
+    """All of the echoes of `ws`."""
+
+    group = "Messages"
+
+    text: bool | None = option(
+        FLAG, "Send text or binary messages. Echo only.", off="--binary", unset="text"
+    )
+
+
+class WsBroadcastOptions(UpgradeOptions):
+    """All of the broadcasts of `ws`."""
+
+    group = "Broadcast"
+
+    step: int | None = option(
+        counts_to(CONNECTIONS_MAX),
+        "Broadcast: clients that join with each step.",
+        "Broadcast: clients that join with each step",
+        unset="1000",
+    )
+    steps: int | None = option(
+        counts_to(CONNECTIONS_MAX),
+        "Broadcast: stop after this many steps, even if the limit is not crossed.",
+        "Broadcast: stop after this many steps",
+    )
+    initial_clients: int | None = option(
+        counts_to(CONNECTIONS_MAX), "Broadcast: clients of the first step.", unset="--step"
+    )
+    concurrent: int | None = option(
+        counts_to(PIPELINE_MAX),
+        "Broadcast: messages in flight at once, over all clients.",
+        unset="4",
+    )
+    samples: int | None = option(
+        counts_to(SAMPLES_MAX),
+        "Broadcast: messages sent in each step; the confirming step has more.",
+        unset="100",
+    )
+    padding: int | None = option(
+        Unit("SIZE", _padding, keyword="Number"),
+        "Broadcast: size of a message's padding, beside its sender and number.",
+        unset="200",
+    )
+    stop_on_loss: bool = option(FLAG, "Broadcast: stop when a delivery is lost or comes twice.")
+
+
+class ModeOptions(Settings):
+    """What is measured of a WebSocket server."""
+
+    group = "Load"
+
+    mode: WsMode = option(
+        one_of(*get_args(WsMode)),
+        "What to measure: echo (each message comes back), or broadcast (each goes to all clients).",
+        "Whether messages come back, or go to all",
+        default="echo",
+    )

@@ -1,0 +1,48 @@
+"""The windows and the header table of HTTP/2, as they are written. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trueload.protocol.exchange import WindowsPlan
+from trueload.units import parse_size
+
+WINDOW_FIRST = 65_535
+WINDOW_MOST = 2**31 - 1
+TABLE_MOST = 2**20
+PROFILES = {
+    "rfc": WindowsPlan(stream_window=WINDOW_FIRST, connection_window=WINDOW_FIRST),
+    "browser": WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20),
+    "unlimited": WindowsPlan(stream_window=WINDOW_MOST, connection_window=WINDOW_MOST),
+}
+"""Windows by name. ``rfc`` has the defaults of RFC 9113, ``browser`` has those of Chrome."""
+
+
+def window_of_stream(text: str) -> int:
+    """Parse ``--window`` into bytes. Raises ``ValueError``."""
+    return _window(text, 1, lambda profile: profile.stream_window)
+
+
+def window_of_connection(text: str) -> int:
+    """Parse ``--connection-window`` into bytes. Raises ``ValueError``."""
+    return _window(text, WINDOW_FIRST, lambda profile: profile.connection_window)
+
+
+def header_table_size(text: str) -> int:
+    """Parse ``--header-table-size`` into bytes. Raises ``ValueError``."""
+    size = parse_size(text)
+    if size > TABLE_MOST:
+        raise ValueError(f"'{text}' is not from 0 to {TABLE_MOST // 2**20} MiB")
+    return size
+
+
+def _window(text: str, least: int, of_profile: Callable[[WindowsPlan], int]) -> int:
+    if text in PROFILES:
+        return of_profile(PROFILES[text])
+    try:
+        size = parse_size(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is neither a size nor {', '.join(PROFILES)}") from None
+    if not least <= size <= WINDOW_MOST:
+        raise ValueError(f"'{text}' is not from {least:,} B to 2 GiB less 1 B")
+    return size
