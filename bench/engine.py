@@ -31,6 +31,7 @@ from trueload.protocol.plan import (
     to_line,
 )
 from trueload.request.exchange import Exchange
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.asked import blobs
 from trueload.trial.plan import make_plan
@@ -69,12 +70,11 @@ class Work:
 
 def spec_of(work: Work) -> TrialSpec:
     """The trial that the front would run for this work, with one thread."""
-    http = work.exchange is None
+    request = Request(host=work.address, path=work.path) if work.exchange is None else None
     return TrialSpec(
         url=work.url,
         addresses=(work.address,),
-        request=Request(host=work.address, path=work.path) if http else None,
-        exchange=work.exchange,
+        traffic=Traffic(request=request, exchange=work.exchange),
         load=Load(connections=work.connections, pipeline=work.depth),
         engine=EngineOptions(
             timeout_ns=int(work.timeout_s * NS_PER_S),
@@ -145,7 +145,7 @@ def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED
     voice = Voice(stdin)
     try:
         voice.send(plan_of(work))
-        for blob in blobs(spec_of(work)):
+        for blob in blobs(spec_of(work).traffic):
             voice.send(blob)
         ready = receive(stdout, "ready")
         if ready["established"] != work.connections:

@@ -41,6 +41,7 @@ from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.protocol.plan import Duration, EngineOptions, Tick
 from trueload.record.schema import Record
+from trueload.request.traffic import Traffic as Sent
 from trueload.request.values import Request
 from trueload.stats import decode_histogram, merge_sparse
 from trueload.trial.plan import make_phases
@@ -118,7 +119,7 @@ def spec_of(hosts: tuple[EngineHost, ...], total: int, seconds: float) -> TrialS
     return TrialSpec(
         url="http://192.0.2.1/",
         addresses=("192.0.2.1:80",),
-        request=Request(host="192.0.2.1"),
+        traffic=Sent(request=Request(host="192.0.2.1")),
         load=Load(connections=total, stop=Duration(ns=int(seconds * NS_PER_S)), warmup=None),
         engine=EngineOptions(connect_rate_per_s=1_000_000),
         hosts=hosts,

@@ -71,7 +71,9 @@ def measure(streams: int, seconds: float) -> Run:
         port = int(address.rpartition(":")[2])
         # Every tenth connection is spare: an open loop needs a free one.
         work = Work(port, streams + streams // 10 + 1, 1, seconds, path=f"/stream/{PARTS}/{GAP_MS}")
-        generator.send(make_plan(replace(spec_of(work), stream=STREAM), (GENERATOR_CPU,)))
+        spec = spec_of(work)
+        spec = replace(spec, traffic=replace(spec.traffic, stream=STREAM))
+        generator.send(make_plan(spec, (GENERATOR_CPU,)))
         ready = await_message(generator, Ready, READY_S)
         assert isinstance(ready, Ready)
         if ready.established != work.connections:

@@ -15,6 +15,7 @@ from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import EngineOptions, Requests
 from trueload.request.data import DataFile, open_data
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
 from trueload.trial.spec import Load, TrialSpec
@@ -148,8 +149,7 @@ def test_over_several_hosts_each_row_is_sent_once(
     spec = TrialSpec(
         url=counting.url,
         addresses=(host,),
-        request=request,
-        data=open_data(users, "unique", [request]),
+        traffic=Traffic(request=request, data=open_data(users, "unique", [request])),
         load=Load(connections=6, stop=Requests(count=10 * ROWS), warmup=None),
         engine=EngineOptions(threads=2),
         hosts=tuple(EngineHost(Far(name)) for name in ("one", "two", "three")),
@@ -158,7 +158,8 @@ def test_over_several_hosts_each_row_is_sent_once(
     assert sorted(ids(counting)) == list(range(ROWS))
     assert record.data is not None
     assert (record.data.taken, record.data.spent) == (ROWS, True)
-    plain = replace(spec, data=replace(open_data(users, "sequential", [request])))
+    data = open_data(users, "sequential", [request])
+    plain = replace(spec, traffic=Traffic(request=request, data=data))
     counting.asked.clear()
     run_trial(replace(plain, load=replace(spec.load, stop=Requests(count=2 * ROWS))))
     assert len(counting.asked) == 2 * ROWS

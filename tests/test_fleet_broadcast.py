@@ -20,6 +20,7 @@ from trueload.protocol.shootout import Dialect
 from trueload.record.deliveries import Deliveries
 from trueload.record.schema import Record
 from trueload.request.exchange import WsBroadcast
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.crowd import Crowd
 from trueload.trial.spec import Load, TrialSpec
@@ -51,8 +52,7 @@ def broadcast(address: str, dialect: Dialect = "json", **changes: Any) -> TrialS
     spec: dict[str, Any] = {
         "url": f"ws://{address}/ws",
         "addresses": (address,),
-        "request": None,
-        "exchange": WsBroadcast(opening=opening, dialect=dialect, padding=20),
+        "traffic": Traffic(exchange=WsBroadcast(opening=opening, dialect=dialect, padding=20)),
         "load": step_of(CLIENTS, MESSAGES),
         "engine": EngineOptions(timeout_ns=TIMEOUT_NS),
         "hosts": hosts(2),

@@ -33,6 +33,7 @@ from trueload.protocol.plan import (
     Stage,
     Tick,
 )
+from trueload.request.traffic import Traffic
 from trueload.request.values import OriginSpec, Request, TargetSpec
 from trueload.stats import decode_histogram
 from trueload.trial.run import run_trial
@@ -72,7 +73,7 @@ def spec(server: Server) -> TrialSpec:
     return TrialSpec(
         url=server.url,
         addresses=(address,),
-        request=Request(host=address),
+        traffic=Traffic(request=Request(host=address)),
         load=Load(connections=11, stop=Requests(count=1_000), warmup=Duration(ns=50 * MS)),
         engine=EngineOptions(timeout_ns=5_000 * MS),
         hosts=hosts(3),
@@ -155,7 +156,7 @@ def test_no_two_engines_send_the_same_number(spec: TrialSpec) -> None:
             replace(
                 spec,
                 addresses=(counting.authority,),
-                request=request,
+                traffic=Traffic(request=request),
                 load=replace(spec.load, warmup=None, stop=Requests(count=300)),
             )
         )
@@ -181,9 +182,7 @@ def test_origins_have_the_same_parts_over_several_engines(spec: TrialSpec) -> No
             replace(
                 spec,
                 addresses=(one.authority, other.authority),
-                request=None,
-                targets=targets,
-                origins=origins,
+                traffic=Traffic(targets=targets, origins=origins),
                 load=replace(spec.load, connections=12, warmup=None, stop=Requests(count=400)),
             )
         )

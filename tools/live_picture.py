@@ -24,6 +24,7 @@ from trueload.report.draw import frame, inside
 from trueload.report.heading import Heading
 from trueload.report.panel import load_rows
 from trueload.report.rows import Row
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
 from trueload.trial.spec import Load, Progress, TrialSpec
@@ -71,7 +72,7 @@ def picture() -> str:
         spec = TrialSpec(
             url=f"http://{AUTHORITY}/",
             addresses=(AUTHORITY,),
-            request=Request(host=AUTHORITY),
+            traffic=Traffic(request=Request(host=AUTHORITY)),
             load=Load(stop=Duration(ns=WINDOW_S * 10**9)),
         )
         rows = last_rows(spec)

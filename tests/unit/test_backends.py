@@ -12,6 +12,7 @@ from trueload.commands.place_options import read_where
 from trueload.errors import UserError
 from trueload.machine.noise import NoiseSample, Used
 from trueload.record.schema import Backend, Check, Record, Status
+from trueload.request.traffic import Traffic
 from trueload.trial.server_found import find_server
 from trueload.trial.spec import TrialSpec, open_load
 
@@ -103,7 +104,7 @@ def test_what_those_behind_it_used_is_of_the_window() -> None:
 
 def test_a_process_that_is_named_is_the_server() -> None:
     where = read_where(server_pid=os.getpid())
-    spec = TrialSpec(url="http://h/", addresses=(), request=None, server_pid=where.server_pid)
+    spec = TrialSpec(url="http://h/", addresses=(), traffic=Traffic(), server_pid=where.server_pid)
     tree, source = find_server(spec)
     assert source == "named"
     assert tree is not None

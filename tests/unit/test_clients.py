@@ -12,6 +12,7 @@ from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.request.exchange import WsBroadcast
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.clients import clients_header, clients_line, is_published, shootout_line
 from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
@@ -92,8 +93,7 @@ def test_only_a_confirming_step_claims_the_limits_percentile() -> None:
     spec = TrialSpec(
         url="ws://h/ws",
         addresses=("127.0.0.1:1",),
-        request=None,
-        exchange=WsBroadcast(opening=opening, dialect="json", padding=200),
+        traffic=Traffic(exchange=WsBroadcast(opening=opening, dialect="json", padding=200)),
     )
     for stage, count, percentile in (("bracket", 100, None), ("confirm", 400, "p95")):
         one = spec_at(PLAN, spec, Try(2_000, stage), count)  # type: ignore[arg-type]

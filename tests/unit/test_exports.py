@@ -17,10 +17,13 @@ from trueload.metrics.families import make_families
 from trueload.metrics.outlets import NOTHING_WANTED, Announce, Wanted
 from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, unwatched
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
-SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+SPEC = TrialSpec(
+    url="http://h/", addresses=("127.0.0.1:1",), traffic=Traffic(request=Request(host="h"))
+)
 END = Progress("ended", 0, None, record=good_record())
 
 

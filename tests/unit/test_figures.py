@@ -40,6 +40,7 @@ from trueload.report.result import latency_text, result_lines, service_text
 from trueload.report.rows import Size, row_text
 from trueload.report.targets import target_lines
 from trueload.report.times import figure_text
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.clients import clients_line
 from trueload.search.decide import Try
@@ -196,7 +197,9 @@ def _panel() -> tuple[str, ...]:
             busiest_ns=0,
         )
         course.receive(Progress("window", at_s * 10**9, tick), is_open=True)
-    spec = TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h"))
+    spec = TrialSpec(
+        url="http://h/", addresses=("h:1",), traffic=Traffic(request=Request(host="h"))
+    )
     progress = Progress("window", 2 * 10**9, tick)
     rows = load_rows(spec, progress, course, Heading(""), Size(40, 40))
     found = [re.split(r"\s{2,}", row_text(row)) for row in rows]
@@ -206,7 +209,10 @@ def _panel() -> tuple[str, ...]:
 
 def _metrics() -> tuple[str, ...]:
     tally = Tally.of(
-        TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h")), (), (), 0
+        TrialSpec(url="http://h/", addresses=("h:1",), traffic=Traffic(request=Request(host="h"))),
+        (),
+        (),
+        0,
     ).receive(Progress("ended", 0, None, record=RECORD))
     [family] = [each for each in make_families([tally]) if each.metric is names.PERCENTILE]
     found = {dict(each.labels)["quantile"]: each.value for each in family.samples}

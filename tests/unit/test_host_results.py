@@ -14,6 +14,7 @@ from trueload.record.schema import ClientTime, ClientTimes, Host, Record
 from trueload.report.export import export, measured_row
 from trueload.report.hosts import HEADER, host_grid, host_lines
 from trueload.report.hosts_csv import COLUMNS
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.store.runs import Run
 from trueload.trial.spec import Progress, TrialSpec
@@ -104,7 +105,7 @@ def test_the_csv_has_a_row_for_each_host_of_each_trial() -> None:
 
 def samples(record: Record, metric: Any) -> dict[tuple[str, ...], Any]:
     """The samples of a metric at the end of a trial, by the values of their labels."""
-    spec = TrialSpec(url="http://h/", addresses=(), request=Request(host="h"))
+    spec = TrialSpec(url="http://h/", addresses=(), traffic=Traffic(request=Request(host="h")))
     tally = Tally.of(spec, (), (), 0).receive(Progress("ended", 0, None, record=record))
     return {
         tuple(text for _, text in sample.labels): sample.value

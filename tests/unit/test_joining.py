@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from samples import GOOD_HOST, check_of, good_record
-from trueload.commands.job import Asked
 from trueload.commands.joining import check_joining
 from trueload.commands.place_options import choose_places, read_where
 from trueload.engines.growing import second_to_join
@@ -21,7 +20,7 @@ from trueload.places.open import prepare
 from trueload.places.ray.cluster import suitable
 from trueload.protocol.plan import Closed, Requests, Second
 from trueload.record.schema import Host
-from trueload.request.target import parse_given_url
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.spec import Load, make_stage
 from trueload.units import NS_PER_S
@@ -67,16 +66,8 @@ def test_a_lab_takes_no_range(tmp_path: Path) -> None:
         read_where(hosts=HostRange(1, 2), lab=tmp_path / "places.toml")
 
 
-def asked(path: str = "/") -> Asked:
-    target = parse_given_url("http://127.0.0.1:8080/")
-    request = Request(host="127.0.0.1:8080", path=path)
-    return Asked(
-        url="http://127.0.0.1:8080/",
-        target=target,
-        route=None,  # type: ignore[arg-type]
-        local_addresses=(),
-        request=request,
-    )
+def sent(path: str = "/") -> Traffic:
+    return Traffic(request=Request(host="127.0.0.1:8080", path=path))
 
 
 @pytest.mark.parametrize(
@@ -96,12 +87,12 @@ def asked(path: str = "/") -> Asked:
 def test_what_cannot_be_divided_anew_is_refused(
     load: Load, path: str, more: dict[str, Any], words: str | None
 ) -> None:
-    check_joining(where(None), asked("/{counter}"), Load(stop=Requests(count=1)), {"--limit": "x"})
+    check_joining(where(None), sent("/{counter}"), Load(stop=Requests(count=1)), {"--limit": "x"})
     if words is None:
-        check_joining(where(HostRange(2, 3)), asked(path), load, more)
+        check_joining(where(HostRange(2, 3)), sent(path), load, more)
         return
     with pytest.raises(UserError) as caught:
-        check_joining(where(HostRange(2, 3)), asked(path), load, more)
+        check_joining(where(HostRange(2, 3)), sent(path), load, more)
     assert words in caught.value.message
 
 

@@ -25,14 +25,17 @@ from trueload.metrics.scrape import Collector
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times, make_times
 from trueload.protocol.plan import Histograms, Tick
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.spec import HostTick, Load, Progress, TrialSpec, open_load
 
-SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+SPEC = TrialSpec(
+    url="http://h/", addresses=("127.0.0.1:1",), traffic=Traffic(request=Request(host="h"))
+)
 OPEN = TrialSpec(
     url="http://h/",
     addresses=("127.0.0.1:1",),
-    request=Request(host="h"),
+    traffic=Traffic(request=Request(host="h")),
     load=Load(pacing=open_load(1_000, SPEC.load.stop)),
 )
 NS_500 = 500 * 1_000_000  # the lower bound of its bucket in the sparse histogram
@@ -323,7 +326,7 @@ HOSTILE = 'a"b\\c\nd\r\x1b[31m\u202e\udcff</script>' + "x" * 5_000
 
 
 def test_hostile_text_in_labels_is_one_short_line_and_comes_back_as_one_label() -> None:
-    spec = TrialSpec(url=HOSTILE, addresses=(), request=None)
+    spec = TrialSpec(url=HOSTILE, addresses=(), traffic=Traffic())
     tally = after(begun(spec, subject=HOSTILE), tick(1.0, 1, failed={HOSTILE: 1}), ended())
     for sample in (each for family in make_families([tally]) for each in family.samples):
         for _, text in sample.labels:

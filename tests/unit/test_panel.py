@@ -18,12 +18,15 @@ from trueload.report.panel import HOSTS_SHOWN, load_rows, rate_at
 from trueload.report.parts import log_bins
 from trueload.report.rows import Row, Size, row_text, row_width
 from trueload.request.exchange import WsBroadcast
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.stats import merge_sparse
 from trueload.trial.plan import make_phases
 from trueload.trial.spec import PHASES, HostTick, Progress, TrialSpec, make_stage, open_load
 
-SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+SPEC = TrialSpec(
+    url="http://h/", addresses=("127.0.0.1:1",), traffic=Traffic(request=Request(host="h"))
+)
 OPEN = replace(SPEC, load=replace(SPEC.load, pacing=open_load(1_000, SPEC.load.stop)))
 WARMUP, WINDOW = make_phases(SPEC)
 STEP = WINDOW.model_copy(update={"id": "step 7"})
@@ -129,7 +132,9 @@ def test_the_rate_that_is_asked_for_follows_the_stages(elapsed_s: float, per_s: 
 
 def test_a_broadcast_shows_the_deliveries_that_are_due() -> None:
     exchange = WsBroadcast(opening=Request(host="h"), dialect="json", padding=0)
-    found = parted(shown(*TICKS, spec=replace(SPEC, exchange=exchange), size=NARROW))
+    found = parted(
+        shown(*TICKS, spec=replace(SPEC, traffic=Traffic(exchange=exchange)), size=NARROW)
+    )
     assert found["deliveries"] == "22,500/s due"
     assert "deliveries" not in parted(shown(*TICKS, size=NARROW))
 

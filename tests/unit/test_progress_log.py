@@ -8,11 +8,14 @@ import pytest
 from samples import counts
 from trueload.protocol.plan import Requests, Tick
 from trueload.report.progress_log import line, progress_logger
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.spec import Progress, TrialSpec
 
 NS = 10**9
-SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+SPEC = TrialSpec(
+    url="http://h/", addresses=("127.0.0.1:1",), traffic=Traffic(request=Request(host="h"))
+)
 COUNTED = replace(SPEC, load=replace(SPEC.load, stop=Requests(count=9_000)))
 
 

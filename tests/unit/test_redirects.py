@@ -92,7 +92,7 @@ def test_a_step_may_not_expect_a_redirect_that_is_followed(tmp_path: Path) -> No
     scenario = tmp_path / "form.toml"
     step = '[[step]]\nname = "a"\nrequest = { url = "/form" }\n'
     scenario.write_text(step)
-    assert read_http(url=URL, follow=3, scenario=scenario).follow == 3
+    assert read_http(url=URL, follow=3, scenario=scenario).traffic.dialogue.follow == 3
     scenario.write_text(f"{step}expect = {{ status = 303 }}\n")
     with pytest.raises(UserError, match="status 303 is expected, but --follow follows it"):
         read_http(url=URL, follow=3, scenario=scenario)

@@ -15,10 +15,13 @@ from trueload.metrics.exports import exporting
 from trueload.metrics.outlets import ScrapeAt, Wanted
 from trueload.metrics.scrape import Handler, ScrapeOutlet
 from trueload.metrics.tally import Tally
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.spec import TrialSpec
 
-SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
+SPEC = TrialSpec(
+    url="http://h/", addresses=("127.0.0.1:1",), traffic=Traffic(request=Request(host="h"))
+)
 TALLIES = (Tally.of(SPEC, (("trial", "1"),), (("version", "1"),), 5),)
 
 

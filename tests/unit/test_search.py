@@ -17,7 +17,7 @@ from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, fai
 from trueload.protocol.plan import Duration, EngineOptions
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import LIMIT, parse_condition
-from trueload.request.values import Request
+from trueload.request.traffic import Traffic
 from trueload.search.decide import (
     PRECISION,
     STEPS_DOWN,
@@ -564,9 +564,7 @@ def test_what_spoiled_the_next_larger_load_is_said() -> None:
 
 
 def test_a_step_is_the_same_specification_at_another_load() -> None:
-    spec = TrialSpec(
-        url="u", addresses=(), request=Request(host="h"), engine=EngineOptions(threads=4)
-    )
+    spec = TrialSpec(url="u", addresses=(), traffic=Traffic(), engine=EngineOptions(threads=4))
     plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
     one = spec_at(plan, spec, Try(500, "bisect"), 10**9)
     assert one.load.pacing == open_load(500, Duration(ns=10**9))

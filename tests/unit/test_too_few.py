@@ -43,6 +43,7 @@ from trueload.report.seen import seen_lines
 from trueload.report.suite_json import read_plan
 from trueload.report.table import text
 from trueload.report.targets import target_lines
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.judge import judge_step
 from trueload.stats import RANKED, Distribution, can_bound, highest_bounded, is_too_few
@@ -161,7 +162,9 @@ TARGET = TargetRecord(
 
 
 def _metrics() -> str:
-    spec = TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h"))
+    spec = TrialSpec(
+        url="http://h/", addresses=("h:1",), traffic=Traffic(request=Request(host="h"))
+    )
     tally = Tally.of(spec, (), (), 0).receive(Progress("ended", 0, None, record=FEW_RECORD))
     [family] = [each for each in make_families([tally]) if each.metric is names.PERCENTILE]
     found = {dict(each.labels)["quantile"]: each.value for each in family.samples}

@@ -17,6 +17,7 @@ from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
 from trueload.protocol.plan import Duration, EngineOptions, Requests
 from trueload.record.schema import CoreLatency, Record
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial import run as trial_module
 from trueload.trial.plan import make_plan
@@ -28,7 +29,7 @@ SCRIPTED = Path(__file__).resolve().parents[1] / "scripted_engine.py"
 SPEC = TrialSpec(
     url="http://127.0.0.1:9/",
     addresses=("127.0.0.1:9",),
-    request=Request(host="127.0.0.1:9"),
+    traffic=Traffic(request=Request(host="127.0.0.1:9")),
     load=Load(connections=4, stop=Duration(ns=2_000_000_000), warmup=None),
     engine=EngineOptions(timeout_ns=100_000_000),
 )
@@ -334,10 +335,9 @@ def test_every_request_is_charged_with_one_failure(
 
 def test_the_plan_has_the_headers_that_the_request_needs() -> None:
     request = Request(host="[::1]:8080", method="POST", headers=(("A", "b"),), body=b"12345")
-    plan = make_plan(
-        dataclasses.replace(SPEC, request=request, load=dataclasses.replace(SPEC.load, close=True)),
-        (1,),
-    )
+    load = dataclasses.replace(SPEC.load, close=True)
+    traffic = Traffic(request=request)
+    plan = make_plan(dataclasses.replace(SPEC, traffic=traffic, load=load), (1,))
     assert plan.request is not None
     assert plan.request.headers == (
         ("Host", "[::1]:8080"),
@@ -348,7 +348,7 @@ def test_the_plan_has_the_headers_that_the_request_needs() -> None:
     assert plan.request.body_sha256 is not None
     assert plan.cpus == (1,)
     own = Request(host="h", headers=(("host", "other"),))
-    plan = make_plan(dataclasses.replace(SPEC, request=own), ())
+    plan = make_plan(dataclasses.replace(SPEC, traffic=Traffic(request=own)), ())
     assert plan.request is not None
     assert plan.request.headers == (("host", "other"),)
 

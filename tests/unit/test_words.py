@@ -60,10 +60,10 @@ def test_a_value_is_written_as_one_would_type_it(
 
 def test_what_was_understood_is_what_the_command_would_do() -> None:
     job = of_http(URL, connections=8, duration="5s", fail_on="p99>20ms", no_save=True).meaning
-    assert (job.spec.load.connections, job.spec.load.stop, job.save) == (
+    assert (job.spec.load.connections, job.spec.load.stop, job.given.no_save) == (
         8,
         Duration(ns=5 * 10**9),
-        False,
+        True,
     )
     assert [each.text for each in job.thresholds] == ["p99>20ms"]
 
@@ -72,7 +72,7 @@ def test_both_words_of_a_flag_can_be_said() -> None:
     for options in ({"text": False}, {"binary": True}):
         words: Words[Job] = understand(("ws",), ws.read_job, ("ws://127.0.0.1:1/",), options, {})
         assert "--binary" in words.words
-        exchange = words.meaning.spec.exchange
+        exchange = words.meaning.spec.traffic.exchange
         assert isinstance(exchange, WsEcho)
         assert not exchange.text
 

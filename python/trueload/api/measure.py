@@ -73,7 +73,7 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
     from trueload.report.live import unwatched
 
     notes: list[str] = []
-    with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
+    with exporting(job.metrics, {"command": job.asked.kind}, interrupt, notes.append) as exports:
         done = measure_job(job, interrupt, watch=exports.beside(unwatched), announce=notes.append)
     warn_unsaved(done.saved)
     return Result(
@@ -92,7 +92,7 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
 
     assert job.search is not None, "it is for searches"
     notes: list[str] = []
-    with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
+    with exporting(job.metrics, {"command": job.asked.kind}, interrupt, notes.append) as exports:
         seen = exports.beside(unwatched)
         done = measure_search(job, job.search, interrupt, watch=seen)
     warn_unsaved(done.saved)

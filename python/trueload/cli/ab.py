@@ -13,11 +13,11 @@ from pathlib import Path
 import typer
 
 from trueload.cli.run import exit_code
-from trueload.commands import options
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
 from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
 from trueload.commands.lasting import for_job, print_manifest
+from trueload.commands.options import check_writable
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, unsaved
 from trueload.interrupt import Interrupt
@@ -48,10 +48,10 @@ def register(app: typer.Typer) -> None:
 
 def run_ab(job: AbJob) -> int:
     """Measure both sides, save and show; return the exit code."""
-    if job.jobs[0].dry_run:
+    if job.jobs[0].given.dry_run:
         print_manifest(for_job(job.jobs[0], 2 * job.pairs))
         return ExitCode.OK
-    options.check_writable(job.jobs[0].json_path)
+    check_writable(job.jobs[0].given.json_path)
     find_engine()
     first = job.jobs[0]
     with (
@@ -65,7 +65,7 @@ def run_ab(job: AbJob) -> int:
             done.records,
             done.crossed,
             interrupted=interrupt.requested,
-            strict=first.strict,
+            strict=first.given.strict,
         )
         with contextlib.suppress(*([OSError] if interrupt.requested else [])):
             if not _show(job, done, saved):
@@ -82,7 +82,7 @@ def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     write_lines(talk, lines)
-    unwritten = write_json(first.json_path, paired_json(done, saved.run_id))
+    unwritten = write_json(first.given.json_path, paired_json(done, saved.run_id))
     if job.format == "json":
         write_json(Path("-"), paired_json(done, saved.run_id))
     elif not as_text:

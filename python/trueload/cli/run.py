@@ -37,25 +37,25 @@ from trueload.report.trials_json import result_json
 
 def run_job(job: Job) -> int:
     """Measure, save and show; return the exit code."""
-    if job.dry_run:
+    if job.given.dry_run:
         print_manifest(for_job(job))
         return ExitCode.OK
     note_directions(job)
     if job.search is not None:
         return run_search(job, job.search)
-    check_writable(job.json_path)
+    check_writable(job.given.json_path)
     announce = notes_of(job)
     find_engine()  # before a run begins in the store that could measure nothing
     note_recording(job)
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
-        exporting(job.metrics, {"command": job.kind}, interrupt, announce) as exports,
+        exporting(job.metrics, {"command": job.asked.kind}, interrupt, announce) as exports,
     ):
         seen = exports.beside(watch(live=job.live))
         done = measure_job(job, interrupt, watch=seen, announce=announce)
         code = exit_code(
-            done.records, done.over, interrupted=interrupt.requested, strict=job.strict
+            done.records, done.over, interrupted=interrupt.requested, strict=job.given.strict
         )
         try:
             whole = _show(job, done.records, done.over, done.saved)
@@ -94,7 +94,7 @@ def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: S
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     write_lines(talk, lines)
     whole = result_json(records, saved.run_id)
-    unwritten = write_json(job.json_path, whole)
+    unwritten = write_json(job.given.json_path, whole)
     rows = [measured_row(number, record) for number, record in enumerate(records, 1)]
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     for crossing in over:

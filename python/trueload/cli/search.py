@@ -35,13 +35,13 @@ from trueload.search.found import (
 
 def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save and show; return the exit code."""
-    check_writable(job.json_path)
+    check_writable(job.given.json_path)
     find_engine()
     announce = notes_of(job)
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
-        exporting(job.metrics, {"command": job.kind}, interrupt, announce) as exports,
+        exporting(job.metrics, {"command": job.asked.kind}, interrupt, announce) as exports,
     ):
 
         def on_step(taken: Sequence[Taken]) -> None:
@@ -54,7 +54,7 @@ def run_search(job: Job, plan: SearchPlan) -> int:
             done.taken,
             crossed=bool(done.over),
             interrupted=interrupt.requested,
-            strict=job.strict,
+            strict=job.given.strict,
         )
         with contextlib.suppress(*([OSError] if interrupt.requested else [])):
             if not _show(job, plan, done, interrupted=interrupt.requested):
@@ -68,7 +68,7 @@ def _report_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
     if job.format == "shootout" and is_published(last):
         sys.stdout.write(shootout_line(last) + "\n")
         sys.stdout.flush()
-    if is_terminal(sys.stderr) and not job.quiet:
+    if is_terminal(sys.stderr) and not job.given.quiet:
         head = step_header(plan) if len(taken) == 1 else []
         with contextlib.suppress(OSError):
             sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
@@ -84,7 +84,7 @@ def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> b
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     write_lines(talk, lines)
     whole = _json(plan, taken, saved, interrupted=interrupted)
-    unwritten = write_json(job.json_path, whole)
+    unwritten = write_json(job.given.json_path, whole)
     rows = [measured_row(number, each.record, labels(each)) for number, each in enumerate(taken, 1)]
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     if taken:

@@ -217,9 +217,9 @@ def measure_ab(
         saved = stack.enter_context(
             Saved.begin(
                 stack,
+                job.jobs[0],
                 "ab",
                 " against ".join(names),
-                save=job.jobs[0].save,
                 plan={
                     "a": names[0],
                     "b": names[1],
@@ -228,7 +228,6 @@ def measure_ab(
                     "primary": primary_of(job.conditions),
                 },
                 seed=job.seed,
-                words=job.jobs[0].words,
             )
         )
         taken = _measure(job, dict(zip(("a", "b"), sides, strict=True)), saved, interrupt)

@@ -31,7 +31,11 @@ def by_connections(
         ("--idle", given.gave("idle"), "keep one of them"),
         ("--pipeline", given.pipeline > 1, _ONE_EACH),
         ("--streams", (asked.streams or 1) > 1, _ONE_EACH),
-        ("--scenario", bool(asked.scenario), "a virtual user keeps its connection: use --rate"),
+        (
+            "--scenario",
+            bool(asked.traffic.scenario),
+            "a virtual user keeps its connection: use --rate",
+        ),
         (
             "--connect-rate",
             "connect_rate_per_s" in engine.model_fields_set,
@@ -51,8 +55,8 @@ def by_connections(
 
 def fail_on_form(asked: Asked) -> Form:
     """Return what ``--fail-on`` accepts: more percentiles where more is timed."""
-    form = FAIL_ON if asked.stream is None else STREAMS_FAIL_ON
+    form = FAIL_ON if asked.traffic.stream is None else STREAMS_FAIL_ON
     if asked.connect_open_per_s is None:
         return form
-    handshakes = () if asked.tls is None else (FULL, RESUMED)
+    handshakes = () if asked.traffic.tls is None else (FULL, RESUMED)
     return replace(form, prefixes=(*form.prefixes, CONNECT, FIRST_BYTE, *handshakes))

@@ -1,7 +1,4 @@
-"""Shared parts of commands that measure: the request, the job, its run in the store, its JSON.
-
-Must not know: what is measured, or how a result is shown.
-"""
+"""Shared parts of commands that measure: the request, the job, its run in the store, its JSON."""
 
 from __future__ import annotations
 
@@ -15,25 +12,19 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from trueload.closing import Closing
+from trueload.commands.measure_options import ResultOptions
 from trueload.errors import ExitCode, UserError
 from trueload.files import outputs
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
-from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.streams import StreamPlan
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition, direction_note
 from trueload.report.tls import reasons_text, tls_hint
-from trueload.request.data import DataFile
-from trueload.request.exchange import Exchange
-from trueload.request.plans import RANDOM, has_place
 from trueload.request.redact import redact_command, redact_url
-from trueload.request.replay import Replay
 from trueload.request.route import Route, check_sources
-from trueload.request.steps import StepSpec
 from trueload.request.target import Target
-from trueload.request.values import ANY_ANSWER, Expect, Request, TargetSpec, Tls
+from trueload.request.traffic import Traffic
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, RunState, Store, StoreError
 from trueload.text import plain
@@ -48,89 +39,61 @@ TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The flags of a protocol as a value: what is sent, where to, and what a good answer is.
+    """What a protocol's options ask for: what is sent, where to, and when connections are opened.
 
-    ``kind`` is the command. ``url`` is shown and stored: it holds no secret. ``origins`` is filled
-    if the targets have several. ``streams`` are those of ``http2``, if they were given.
-    ``connect_open_per_s`` is the rate of new connections, if the load opens them.
-    ``follow`` redirects of a request are followed at most.
+    ``kind`` is the command. ``url`` is shown and stored: it holds no secret.
     """
 
     kind: str = "http"
     url: str
     target: Target
     route: Route
-    local_addresses: tuple[str, ...]
-    request: Request | None = None
-    expect: Expect = ANY_ANSWER
-    targets: tuple[TargetSpec, ...] = ()
-    scenario: tuple[StepSpec, ...] = ()
-    exchange: Exchange | None = None
+    traffic: Traffic
+    origins: tuple[Target, ...] = ()
+    """Those of the targets, if there are several."""
     close: bool = False
     connect_open_per_s: float | None = None
-    http2: WindowsPlan | None = None
-    stream: StreamPlan | None = None
-    follow: int | None = None
+    """The rate of new connections, if the load opens them."""
     streams: int | None = None
-    tls: Tls | None = None
-    origins: tuple[Target, ...] = ()
-    data: DataFile | None = None
-    replay: Replay | None = None
-
-    @property
-    def has_random(self) -> bool:
-        """Whether the requests contain random parts, or random pauses between them."""
-        if any(least < most for least, most in (step.think_ns for step in self.scenario)):
-            return True
-        if self.data is not None and self.data.order == "shuffled":
-            return True
-        requests = [target.request for target in self.targets]
-        requests += [step.request for step in self.scenario]
-        requests += [] if self.request is None else [self.request]
-        return any(has_place(request, (RANDOM,)) for request in requests)
+    """Those on each connection of HTTP/2, if they were given."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
-    """A parsed command line.
+    """A parsed command line."""
 
-    ``spec`` has no addresses yet. ``format`` is how the result is printed; ``shootout`` prints the
-    steps of a broadcast as websocket-bench did. ``words`` are the command line after ``trueload``,
-    None for this process's own.
-    """
-
-    kind: str
+    asked: Asked
     spec: TrialSpec
-    target: Target
-    route: Route
-    repeat: int
+    """What each trial does; it has no addresses yet."""
+    given: ResultOptions
+    """What happens with the result."""
+    format: str
+    """How it is printed; ``shootout`` prints the steps of a broadcast as websocket-bench did."""
     thresholds: tuple[Condition, ...]
-    strict: bool
-    json_path: Path | None
-    save: bool
+    repeat: int = 1
     live: bool = True
     search: SearchPlan | None = None
-    format: str = "text"
-    quiet: bool = False
     words: tuple[str, ...] | None = None
+    """The command line after ``trueload``; None for this process's own."""
     where: Where = HERE
     metrics: Wanted = NOTHING_WANTED
-    origins: tuple[Target, ...] = ()
-    dry_run: bool = False
 
     def talk(self) -> TextIO:
         """Return the stream for text: stdout, unless that is for a program."""
-        if self.quiet:
+        if self.given.quiet:
             return io.StringIO()
-        return sys.stderr if self.format != "text" or str(self.json_path) == "-" else sys.stdout
+        return (
+            sys.stderr if self.format != "text" or str(self.given.json_path) == "-" else sys.stdout
+        )
 
     def resolved(self) -> TrialSpec:
         """Return the specification with its addresses.
 
         Asks the system's resolver, in bounded time. Raises ``UserError``.
         """
-        spec = with_addresses(self.spec, self.route, self.target, self.origins)
-        check_sources(spec.addresses, spec.local_addresses)
+        asked = self.asked
+        spec = with_addresses(self.spec, asked.route, asked.target, asked.origins)
+        check_sources(spec.addresses, spec.traffic.local_addresses)
         return spec
 
 
@@ -156,19 +119,18 @@ class Saved(Closing):
     def begin(
         cls,
         stack: contextlib.ExitStack,
+        job: Job,
         kind: str,
         title: str,
         *,
-        save: bool = True,
         plan: Any = None,
         seed: int | None = None,
-        words: Sequence[str] | None = None,
     ) -> Saved:
         """Open the store and begin a run: it must be writable before anything is sent."""
-        if not save:
+        if job.given.no_save:
             return cls(None, None)
         store = stack.enter_context(Store.open())
-        command = redact_command(["trueload", *(sys.argv[1:] if words is None else words)])
+        command = redact_command(["trueload", *(sys.argv[1:] if job.words is None else job.words)])
         run = store.new_run(kind=kind, title=title, plan=plan, seed=seed, command=command)
         return cls(store, run)
 
@@ -208,7 +170,7 @@ class Saved(Closing):
 
 def notes_of(job: Job) -> Callable[[str], None]:
     """Return the function for notes to the user; it does nothing with ``--quiet``."""
-    return (lambda _: None) if job.quiet else announce
+    return (lambda _: None) if job.given.quiet else announce
 
 
 def announce(line: str) -> None:
@@ -220,7 +182,7 @@ def announce(line: str) -> None:
 
 def note_directions(job: Job) -> None:
     """Note the conditions that good values would cross, unless the result is for a program."""
-    if job.quiet or job.format == "json" or str(job.json_path) == "-":
+    if job.given.quiet or job.format == "json" or str(job.given.json_path) == "-":
         return
     for note in map(direction_note, job.thresholds):
         if note is not None:
@@ -229,8 +191,9 @@ def note_directions(job: Job) -> None:
 
 def note_recording(job: Job) -> None:
     """Note what is replayed and how, unless nothing is to be told."""
-    if job.spec.replay is not None:
-        for note in job.spec.replay.notes:
+    replay = job.spec.traffic.replay
+    if replay is not None:
+        for note in replay.notes:
             notes_of(job)(f"note: {plain(note)}")
 
 
@@ -257,9 +220,9 @@ def nothing_measured(job: Job, record: Record) -> UserError:
     if record.trouble is not None:
         why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
     elif "dns" in failed:
-        unknown = zip(job.origins, record.plan.generate.origins, strict=True)
-        target = next((each for each, found in unknown if not found.addresses), job.target)
-        target = job.route.next_hop(target)
+        unknown = zip(job.asked.origins, record.plan.generate.origins, strict=True)
+        target = next((each for each, found in unknown if not found.addresses), job.asked.target)
+        target = job.asked.route.next_hop(target)
         why = f"'{target.host}' does not resolve"
         hint = "look for a mistake in the name, or write the address"
     else:
@@ -269,7 +232,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         hint = (
             _proxy_hint(failed, job)
             or _http2_hint(failed, job)
-            or tls_hint(failed, reasons, job.target.unsealed)
+            or tls_hint(failed, reasons, job.asked.target.unsealed)
             or _ws_hint(failed, job)
             or f"is a server listening on {_asked_for(job)}?"
         )
@@ -277,7 +240,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
 
 
 def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    proxy = job.route.proxy
+    proxy = job.asked.route.proxy
     if proxy is None or not any(name.startswith("connect.") for name in failed):
         return None
     if "connect.proxy" in failed:
@@ -286,15 +249,15 @@ def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
 
 
 def _asked_for(job: Job) -> str:
-    shown = [at.authority for at in job.origins[:ORIGINS_SHOWN]]
-    if len(job.origins) > ORIGINS_SHOWN:
-        shown.append(f"{len(job.origins) - ORIGINS_SHOWN} others")
-    return " or ".join(shown) or job.route.unix or job.target.authority
+    shown = [at.authority for at in job.asked.origins[:ORIGINS_SHOWN]]
+    if len(job.asked.origins) > ORIGINS_SHOWN:
+        shown.append(f"{len(job.asked.origins) - ORIGINS_SHOWN} others")
+    return " or ".join(shown) or job.asked.route.unix or job.asked.target.authority
 
 
 def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
     spoke = (name for name in failed if not name.startswith(("connect.", "local.", "tls.")))
-    http2 = job.spec.http2
+    http2 = job.spec.traffic.http2
     if http2 is None or not (any(spoke) or "tls.alpn" in failed):
         return None
     if http2.is_chosen and not any(name.startswith("h2.") for name in failed):
@@ -304,9 +267,9 @@ def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     reached = (name for name in failed if not name.startswith(("connect.", "local.")))
-    if job.target.unsealed != "ws" or not any(reached):
+    if job.asked.target.unsealed != "ws" or not any(reached):
         return None
-    path = redact_url(job.target.path)
+    path = redact_url(job.asked.target.path)
     return f"does the server speak WebSocket at {path}, in this dialect?"
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trueload.commands.job import Asked
 from trueload.errors import UserError
 from trueload.places.named import Where
 from trueload.protocol.plan import Closed, Duration
 from trueload.request.plans import COUNTER, has_place
+from trueload.request.traffic import Traffic
 from trueload.trial.spec import Load
 
 
-def check_joining(where: Where, asked: Asked, load: Load, more: Mapping[str, object]) -> None:
+def check_joining(where: Where, traffic: Traffic, load: Load, more: Mapping[str, object]) -> None:
     """Refuse what cannot be divided anew while it lasts; ``more`` are further flags, and whether
     they were given. Raises ``UserError``."""
     if where.hosts_least is None:
@@ -20,11 +20,11 @@ def check_joining(where: Where, asked: Asked, load: Load, more: Mapping[str, obj
     given = f"--hosts {where.hosts_least}..{where.host_count}"
     excluded = {
         **more,
-        "--scenario": bool(asked.scenario),
-        "--targets": bool(asked.targets),
-        "{counter}": asked.request is not None and has_place(asked.request, (COUNTER,)),
-        "--data": asked.data is not None,
-        "--replay": asked.replay is not None,
+        "--scenario": bool(traffic.scenario),
+        "--targets": bool(traffic.targets),
+        "{counter}": traffic.request is not None and has_place(traffic.request, (COUNTER,)),
+        "--data": traffic.data is not None,
+        "--replay": traffic.replay is not None,
         "--connect-open": load.connect_open,
         "--idle": bool(load.idle),
         "--requests": not isinstance(load.stop, Duration),

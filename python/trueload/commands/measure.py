@@ -41,7 +41,7 @@ from trueload.record.thresholds import (
     parse_condition,
 )
 from trueload.request.follow import check_load
-from trueload.request.origins import check_origins, origin_specs
+from trueload.request.origins import check_origins
 from trueload.stats import parse_percentile
 from trueload.trial.spec import Load, TrialSpec
 
@@ -79,39 +79,29 @@ def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
     of_load = by_connections(asked, of_load, engine, given.search)
     check_replay(asked, searches=given.limit is not None)
     plan = choose_search(given, of_load, len(asked.origins))
-    once = asked.data is not None and asked.data.order == "unique"
+    traffic = asked.traffic
+    once = traffic.data is not None and traffic.data.order == "unique"
     if once:
         _check_once(given)
     load, http2 = _load_of(asked, started(of_load, plan), once=once)
     _check_engine(engine, load)
-    check_scenario(asked.scenario, load, engine)
+    check_scenario(traffic.scenario, load, engine)
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
-    check_weights(where, origins=len(asked.origins), replay=asked.replay is not None)
+    check_weights(where, origins=len(asked.origins), replay=traffic.replay is not None)
     given_too = {"--limit": given.limit, "--repeat": (given.repeat or 1) > 1}
-    check_joining(where, asked, load, given_too)
+    check_joining(where, traffic, load, given_too)
+    local_addresses = check_local_addresses(traffic.local_addresses, where)
     spec = TrialSpec(
         url=asked.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up
-        request=asked.request,
-        expect=asked.expect,
-        targets=asked.targets,
-        scenario=asked.scenario,
-        exchange=asked.exchange,
-        http2=http2,
-        data=asked.data,
-        replay=asked.replay,
-        stream=asked.stream,
-        follow=asked.follow,
+        traffic=replace(traffic, http2=http2, local_addresses=local_addresses),
         seed=of_load.seed,
         load=load,
         engine=engine,
-        local_addresses=check_local_addresses(asked.local_addresses, where),
-        tls=asked.tls,
         server_pid=where.server_pid,
         allow_lost=check_allowed_losses(given.allow_lost, where, searches=plan is not None),
-        claim=Claim(percentile=claimed_percentile(thresholds), same=asked.expect.same),
-        origins=origin_specs(asked.origins, asked.tls, asked.route.proxy),
+        claim=Claim(percentile=claimed_percentile(thresholds), same=traffic.expect.same),
     )
     check_origins(
         asked.origins,
@@ -120,34 +110,28 @@ def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
         server_place=where.server is not None,
     )
     return Job(
-        kind=asked.kind,
+        asked=asked,
         spec=spec,
-        target=asked.target,
-        route=asked.route,
-        repeat=given.repeat or 1,
-        thresholds=thresholds,
-        strict=given.strict,
-        json_path=given.json_path,
-        save=not given.no_save,
-        live=not (given.no_live or given.quiet),
+        given=given,
         format=given.format,
-        quiet=given.quiet,
+        thresholds=thresholds,
+        repeat=given.repeat or 1,
+        live=not (given.no_live or given.quiet),
         search=plan,
         where=where,
         metrics=metrics,
-        origins=asked.origins,
-        dry_run=given.dry_run,
     )
 
 
 def _load_of(asked: Asked, given: LoadOptions, *, once: bool) -> tuple[Load, WindowsPlan | None]:
     """Choose the load, and what HTTP/2 is told of it. Raises ``UserError``."""
+    traffic = asked.traffic
     load = choose_load(
-        given, random=asked.has_random, close=asked.close, once=once, replay=asked.replay
+        given, random=traffic.has_random, close=asked.close, once=once, replay=traffic.replay
     )
     load, http2 = with_streams(load, asked)
     load = replace(load, connect_open=asked.connect_open_per_s is not None)
-    check_load(asked.follow, connect_open=load.connect_open)
+    check_load(traffic.dialogue.follow, connect_open=load.connect_open)
     return load, http2
 
 
@@ -167,7 +151,7 @@ def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
 
     ``--pipeline`` is for connections that may speak HTTP/1.1. Raises ``UserError``.
     """
-    http2 = asked.http2
+    http2 = asked.traffic.http2
     if http2 is None:
         return load, None
     if http2.is_chosen:

@@ -1,34 +1,36 @@
-"""What ``--proxy`` changes in what was asked for."""
+"""What ``--proxy`` changes in what is sent."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from trueload.commands.job import Asked
 from trueload.errors import UserError
+from trueload.request.proxy import Proxy
+from trueload.request.target import Target
+from trueload.request.traffic import Traffic
 
 
-def through_proxy(asked: Asked) -> Asked:
-    """Return what goes through the proxy of the route, if there is one. Raises ``UserError``."""
-    proxy, target = asked.route.proxy, asked.target
+def through_proxy(traffic: Traffic, proxy: Proxy | None, origins: Sequence[Target]) -> Traffic:
+    """Return what goes through a proxy, if there is one, to these origins. Raises ``UserError``."""
     if proxy is None:
-        return asked
-    origins = asked.origins or (target,)
-    if asked.http2 is not None and not all(origin.is_secure for origin in origins):
+        return traffic
+    target = origins[0]
+    if traffic.http2 is not None and not all(origin.is_secure for origin in origins):
         raise UserError(
             "HTTP/2 without TLS cannot go through a proxy", "use an https:// URL, or --http 1.1"
         )
     return replace(
-        asked,
-        request=asked.request and proxy.through(asked.request, target),
+        traffic,
+        request=traffic.request and proxy.through(traffic.request, target),
         targets=tuple(
             replace(each, request=proxy.through(each.request, origins[each.origin]))
-            for each in asked.targets
+            for each in traffic.targets
         ),
         scenario=tuple(
-            replace(step, request=proxy.through(step.request, target)) for step in asked.scenario
+            replace(step, request=proxy.through(step.request, target)) for step in traffic.scenario
         ),
-        replay=asked.replay
-        and replace(asked.replay, through=lambda request: proxy.through(request, target)),
-        tls=asked.tls and replace(asked.tls, tunnel=proxy.tunnel(target)),
+        replay=traffic.replay
+        and replace(traffic.replay, through=lambda request: proxy.through(request, target)),
+        tls=traffic.tls and replace(traffic.tls, tunnel=proxy.tunnel(target)),
     )

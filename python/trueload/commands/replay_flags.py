@@ -97,7 +97,7 @@ def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
 
 def check_replay(asked: Asked, *, searches: bool) -> None:
     """Refuse a search with recorded traffic. Raises ``UserError``."""
-    if asked.replay is not None and searches:
+    if asked.traffic.replay is not None and searches:
         raise UserError(
             "--replay and --limit exclude each other", "a recording has one load: try --speed 2x"
         )

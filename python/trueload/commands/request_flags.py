@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from trueload.errors import UserError
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import (
     ContentOptions,
+    DialogueOptions,
     Http2Options,
     HttpOptions,
     StreamOptions,
@@ -31,7 +33,7 @@ from trueload.request.data import NUMBERS, DataFile, open_data
 from trueload.request.follow import check_requests
 from trueload.request.http2 import make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
-from trueload.request.origins import shown_origins, tls_of_origins
+from trueload.request.origins import origin_specs, shown_origins, tls_of_origins
 from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
 from trueload.request.replay import GOOD
@@ -41,6 +43,7 @@ from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
 from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import Defaults, read_targets
+from trueload.request.traffic import Traffic
 from trueload.request.values import Expect, Request, TargetSpec
 
 LINES_HAVE = "each line of the targets file has its own"
@@ -94,27 +97,31 @@ def read_asked(url: str | None, given: HttpOptions) -> Asked:
     secure = tls_of_origins(origins, given.only(TlsOptions))
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
-    asked = Asked(
-        url=redact_url(shown),
-        target=target,
-        route=route,
+    traffic = Traffic(
         request=request,
         expect=expect,
         targets=several,
-        data=rows,
-        replay=recorded,
         scenario=steps,
-        close=given.close or given.connect_open_per_s is not None,
-        connect_open_per_s=given.connect_open_per_s,
+        replay=recorded,
+        data=rows,
         http2=http2,
         stream=make_stream(given.only(StreamOptions)),
-        follow=given.follow,
-        streams=given.streams,
+        dialogue=given.only(DialogueOptions),
         local_addresses=read_local_addresses(given.local_address),
         tls=secure,
-        origins=origins if len(origins) > 1 else (),
     )
-    return _checked(through_proxy(asked))
+    traffic = _checked(through_proxy(traffic, route.proxy, origins))
+    several_origins = origins if len(origins) > 1 else ()
+    return Asked(
+        url=redact_url(shown),
+        target=target,
+        route=route,
+        traffic=replace(traffic, origins=origin_specs(several_origins, traffic.tls, route.proxy)),
+        origins=several_origins,
+        close=given.close or given.connect_open_per_s is not None,
+        connect_open_per_s=given.connect_open_per_s,
+        streams=given.streams,
+    )
 
 
 def _route(given: HttpOptions) -> Route:
@@ -142,17 +149,13 @@ def read_http(given: HttpOptions, url: UrlArgument = None) -> Asked:
     return read_asked(url, given)
 
 
-def _checked(asked: Asked) -> Asked:
-    """Return what is asked as it is sent. Raises ``UserError`` if ``--stream`` or ``--follow``
-    excludes it."""
-    sent = [each.request for each in asked.targets]
-    sent += [] if asked.request is None else [asked.request]
-    sent += [step.request for step in asked.scenario]
-    check_methods(asked.stream, {each.method for each in sent})
-    if asked.follow is not None:
-        expected = [asked.expect, *(each.expect for each in asked.targets)]
-        check_requests(sent, [*expected, *(step.expect for step in asked.scenario)])
-    return asked
+def _checked(traffic: Traffic) -> Traffic:
+    """Return what is sent. Raises ``UserError`` if ``--stream`` or ``--follow`` excludes it."""
+    sent = [request for request, _ in traffic.pairs]
+    check_methods(traffic.stream, {each.method for each in sent})
+    if traffic.dialogue.follow is not None:
+        check_requests(sent, [traffic.expect, *(expect for _, expect in traffic.pairs)])
+    return traffic
 
 
 def _read_data(

@@ -43,14 +43,12 @@ def measure_job(
         hosts, late = stack.enter_context(open_now(job, announce, interrupt))
         spec = replace(job.resolved(), hosts=hosts, late=late)
         spec = stack.enter_context(with_server(job, spec))
-        saved = stack.enter_context(
-            Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
-        )
+        saved = stack.enter_context(Saved.begin(stack, job, job.asked.kind, job.spec.url))
         if note := files_note(spec):
             announce(note)
         records = []
         for number in range(1, job.repeat + 1):
-            heading = Heading(f"trueload {job.kind} {spec.url}", number, job.repeat)
+            heading = Heading(f"trueload {job.asked.kind} {spec.url}", number, job.repeat)
             one = repetition(spec, number)
             with watch(one, heading, {"trial": str(number)}) as on_progress:
                 record = run_trial(one, on_progress=on_progress, interrupt=interrupt)

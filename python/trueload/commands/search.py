@@ -101,10 +101,8 @@ def measure_search(
         hosts = stack.enter_context(open_hosts(job, notes_of(job), interrupt))
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
-        stored = {**plan_json(plan), "of": job.kind}
-        saved = stack.enter_context(
-            Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored, words=job.words)
-        )
+        stored = {**plan_json(plan), "of": job.asked.kind}
+        saved = stack.enter_context(Saved.begin(stack, job, "search", job.spec.url, plan=stored))
         taken: list[Taken] = []
         measure = _measure(plan, spec, interrupt, stack, watch, taken)
         for each in search(plan, measure, lambda: interrupt.requested):

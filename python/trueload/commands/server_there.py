@@ -39,12 +39,12 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
     if host is None:
         yield spec
         return
-    plan = serve_plan(job.kind, spec, host)
+    plan = serve_plan(job.asked.kind, spec, host)
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(open_place(host.place, find_engine(), keep=job.where.keep))
         try:
             engine = stack.enter_context(Engine.start(place))
-            begin(engine, Serving(plan, job.kind, None, None), NeverAsked())
+            begin(engine, Serving(plan, job.asked.kind, None, None), NeverAsked())
         except UserError as error:
             hint = "the URL must name an address of that host, and a port that nobody has there"
             if error.exit_code == ExitCode.MACHINE:
@@ -71,14 +71,14 @@ def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
             "write the address of that host into the URL",
         )
     address = spec.addresses[0]
-    if address.startswith(UNIX) or spec.tls is not None:
+    if address.startswith(UNIX) or spec.traffic.tls is not None:
         what = "a socket file" if address.startswith(UNIX) else "TLS"
         raise UserError(
             f"--server-place starts a plain server at an address, without {what}",
             "use a plain URL, or start the server there with `trueload serve`",
         )
-    service = SERVERS[kind].service_for(spec.exchange)
-    if isinstance(service, ServeHttp) and spec.http2 is not None:
+    service = SERVERS[kind].service_for(spec.traffic.exchange)
+    if isinstance(service, ServeHttp) and spec.traffic.http2 is not None:
         service = service.model_copy(update={"http2": ServeHttp2(max_streams=STREAMS)})
     return Serve(
         listen=address,

@@ -108,8 +108,11 @@ class SubjectSide:
                 spec,
                 url=found.url,
                 addresses=found.addresses,
-                request=_with_headers(found.request, spec.request),
-                expect=found.expect,
+                traffic=replace(
+                    spec.traffic,
+                    request=_with_headers(found.traffic.request, spec.traffic.request),
+                    expect=found.traffic.expect,
+                ),
                 engine=found.engine if spec.engine.cpus is None else spec.engine,
                 server=found.server,
                 server_place=self.opened.server_place,

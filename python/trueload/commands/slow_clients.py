@@ -46,11 +46,8 @@ def _check_time(asked: Asked, engine: EngineOptions, flag: str, per_s: int) -> N
 def _largest(asked: Asked, *, reads: bool) -> int:
     """The largest message that goes this way, as far as it is known: an echo is read and written,
     and of HTTP the bodies of requests and of expected answers are known."""
-    if asked.exchange is not None:
-        echoed = asked.exchange.messages
-        return 0 if echoed is None else echoed.size_bytes
-    requests = [*(each.request for each in asked.targets)]
-    requests += [each.request for each in asked.scenario]
-    requests += [] if asked.request is None else [asked.request]
-    bodies = [asked.expect.body] if reads else [request.body for request in requests]
+    traffic = asked.traffic
+    if traffic.exchange is not None:
+        return traffic.message_bytes or 0
+    bodies = [traffic.expect.body] if reads else [request.body for request, _ in traffic.pairs]
     return max((len(body) for body in bodies if body is not None), default=0)

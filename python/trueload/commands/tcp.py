@@ -16,6 +16,7 @@ from trueload.request.exchange import TcpEcho
 from trueload.request.message import make_messages
 from trueload.request.route import UNIX, make_route
 from trueload.request.target import Target, parse_host_port
+from trueload.request.traffic import Traffic
 
 
 @with_options(TcpOptions)
@@ -35,14 +36,14 @@ def read_tcp(
         raise UserError("--half-close ends each connection, and there is no --close", "add --close")
     unix = where.removeprefix(UNIX) if where.startswith(UNIX) else None
     target = parse_host_port(where) if unix is None else Target.of_socket_file(where)
-    local, messages = given.local_address, make_messages(given.size, given.data)
+    local = given.local_address
+    exchange = TcpEcho(messages=make_messages(given.size, given.data), half_close=given.half_close)
     return Asked(
         kind="tcp",
         url=target.url,
         target=target,
         route=make_route(unix=unix, overrides=given.resolve, local_addresses=local),
-        local_addresses=read_local_addresses(local),
-        exchange=TcpEcho(messages=messages, half_close=given.half_close),
+        traffic=Traffic(exchange=exchange, local_addresses=read_local_addresses(local)),
         close=given.close,
     )
 

@@ -17,6 +17,7 @@ from trueload.request.exchange import UdpEcho
 from trueload.request.message import Messages, make_messages
 from trueload.request.route import UNIX, make_route
 from trueload.request.target import parse_host_port
+from trueload.request.traffic import Traffic
 
 # At least two numbers of 8 bytes each; at most 65,535 bytes less the headers of IPv4 and UDP
 # (crates/wire/src/udp_echo.rs).
@@ -34,13 +35,13 @@ def read_udp(
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
     target, local = parse_host_port(where, "udp"), given.local_address
+    exchange = UdpEcho(messages=make_datagrams(given.size, given.data))
     return Asked(
         kind="udp",
         url=target.url,
         target=target,
         route=make_route(unix=None, overrides=given.resolve, local_addresses=local),
-        local_addresses=read_local_addresses(local),
-        exchange=UdpEcho(messages=make_datagrams(given.size, given.data)),
+        traffic=Traffic(exchange=exchange, local_addresses=read_local_addresses(local)),
     )
 
 

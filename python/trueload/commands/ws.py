@@ -50,6 +50,7 @@ from trueload.request.redact import redact_url
 from trueload.request.route import make_route
 from trueload.request.target import WS, parse_given_url
 from trueload.request.tls import make_tls
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.execute import SearchPlan, make_clients
 from trueload.trial.spec import Load, TrialSpec
@@ -104,8 +105,10 @@ def read_opening(url: str, given: UpgradeOptions) -> Opened:
         url=redact_url(target.url),
         target=target,
         route=make_route(unix=given.unix, overrides=given.resolve, local_addresses=local),
-        local_addresses=read_local_addresses(local),
-        tls=make_tls(target, given.only(TlsOptions)),
+        traffic=Traffic(
+            local_addresses=read_local_addresses(local),
+            tls=make_tls(target, given.only(TlsOptions)),
+        ),
     )
     return Opened(asked, request, dialect)
 
@@ -149,7 +152,8 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Asked:
         text=as_text and opened.dialect != "binary",
         dialect=opened.dialect,
     )
-    return replace(opened.asked, exchange=exchange)
+    traffic = replace(opened.asked.traffic, exchange=exchange)
+    return replace(opened.asked, traffic=traffic)
 
 
 read_echo_job = measuring(read_echo)
@@ -189,8 +193,11 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
     spec = TrialSpec(
         url=asked.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up
-        request=None,
-        exchange=WsBroadcast(opening=opened.request, dialect=dialect, padding=padding),
+        traffic=replace(
+            asked.traffic,
+            exchange=WsBroadcast(opening=opened.request, dialect=dialect, padding=padding),
+            local_addresses=check_local_addresses(asked.traffic.local_addresses, where),
+        ),
         load=Load(
             connections=int(plan.bounds.start),
             pacing=Turns(concurrent=of_steps.concurrent or CONCURRENT),
@@ -198,27 +205,18 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
             warmup=None,
         ),
         engine=engine.over(JOINING),
-        local_addresses=check_local_addresses(asked.local_addresses, where),
-        tls=asked.tls,
         server_pid=where.server_pid,
     )
     return Job(
-        kind=asked.kind,
+        asked=asked,
         spec=spec,
-        target=asked.target,
-        route=asked.route,
-        repeat=1,
+        given=given,
+        format=given.format,
         thresholds=tuple(parse_condition(text, CLIENTS_FAIL_ON) for text in given.fail_on),
-        strict=given.strict,
-        json_path=given.json_path,
-        save=not given.no_save,
         live=not (given.no_live or given.quiet),
         search=plan,
-        format=given.format,
-        quiet=given.quiet,
         where=where,
         metrics=metrics,
-        dry_run=given.dry_run,
     )
 
 

@@ -3,7 +3,7 @@
 Every line is one JSON object with a ``type``. Unknown fields are refused, so that a front and an
 engine of different versions never partly understand each other. All times are nanoseconds on the
 engine's monotonic clock. ``schema/examples`` holds lines that both languages read and write back
-unchanged. This module must not know processes, records or the command line.
+unchanged.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ from trueload.protocol.engine_options import DriverName as DriverName
 from trueload.protocol.engine_options import EngineOptions as EngineOptions
 from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
 from trueload.protocol.exchange import (
-    ExchangePlan,
-    RequestPlan,
     ServeHttp,
     ServicePlan,
-    WindowsPlan,
 )
 from trueload.protocol.expect import ExpectPlan as ExpectPlan
 from trueload.protocol.faults import Faults as Faults
@@ -85,6 +82,8 @@ from trueload.protocol.tls import TrustAnybody as TrustAnybody
 from trueload.protocol.tls import TrustGiven as TrustGiven
 from trueload.protocol.tls import TrustPlan as TrustPlan
 from trueload.protocol.tls import TrustSystem as TrustSystem
+from trueload.protocol.traffic import TargetPlan as TargetPlan
+from trueload.protocol.traffic import TrafficPlan as TrafficPlan
 
 PROTOCOL = 1
 """Version of the protocol; ``hello`` has it, and a plan must name it. The comment on the engine's
@@ -92,16 +91,6 @@ own constant says when to raise it (crates/engine/src/protocol.rs)."""
 
 NO_KINDS = Kinds()
 NO_EARLY = Early()
-
-
-class TargetPlan(Model):
-    """One of several requests, which take turns by ``weight``; ``origin`` is its origin's index."""
-
-    name: str | None
-    weight: int
-    origin: int = Field(default=0, exclude_if=lambda value: value == 0)
-    request: RequestPlan
-    expect: ExpectPlan
 
 
 class Stage(Model):
@@ -170,39 +159,23 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 """When to stop sending."""
 
 
-class Generate(EngineOptions):
-    """What one generator is to do: send ``request``, or ``targets`` in turns, or the steps of
-    ``scenario`` in sessions, or the recorded requests of ``replay``, or what ``exchange`` says if
-    the protocol is not HTTP. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``. ``data``
-    has rows that fill the requests' placeholders. With ``origins``, each of these has its own
-    addresses and TLS. With ``http2`` requests go over HTTP/2, with ``pipeline`` streams at once on
-    each connection. With ``stream`` the parts of answers are timed. With ``connect_open`` each
-    request has a connection of its own, which is opened when the request is due. ``follow``
-    redirects of a request are followed at most."""
+class Generate(EngineOptions, TrafficPlan):
+    """What one generator is to do: what is sent, how the engine does it, and over how many
+    connections."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
     addresses: tuple[str, ...]
-    origins: tuple[OriginPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
-    local_addresses: tuple[str, ...]
-    request: RequestPlan | None
-    expect: ExpectPlan
-    targets: tuple[TargetPlan, ...] = ()
-    data: DataPlan | None = Field(default=None, exclude_if=lambda value: value is None)
-    scenario: tuple[StepPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
-    replay: ReplayPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    """``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``; those of ``origins`` are there."""
     seed: int = 0
+    """That of ``{random}`` and of shuffled data."""
     connections: int
     pipeline: int
     close: bool
     connect_open: bool = Field(default=False, exclude_if=lambda value: not value)
+    """Each request has a connection of its own, which is opened when the request is due."""
     cpus: tuple[int, ...]
     connect_timeout_ns: int
-    tls: TlsPlan | None = None
-    exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
-    http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
-    stream: StreamPlan | None = Field(default=None, exclude_if=lambda value: value is None)
-    follow: int | None = Field(default=None, exclude_if=lambda value: value is None)
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
     @property

@@ -65,7 +65,7 @@ def load_rows(
     rows += heading_rows(heading, size.width)
     rows += [
         fit(row, size.width)
-        for row in stage_rows(progress, size.width, sessions=bool(spec.scenario))
+        for row in stage_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
     ]
     if course.recent:
         left = Size(size.width, size.height - len(rows))
@@ -115,7 +115,7 @@ def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
 
 def _timed(spec: TrialSpec) -> str:
     """The name of the times; for a broadcast, the time until its sender had the message back."""
-    if isinstance(spec.exchange, WsBroadcast):
+    if isinstance(spec.traffic.exchange, WsBroadcast):
         return "receipt by the sender"
     return "response time" if spec.load.is_open else "latency"
 
@@ -132,7 +132,7 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
         asked = format_rate(rate_at(spec.load.pacing.stages, course.elapsed_ns))
         sent = _per_s(last.counts.issued - first.counts.issued, seconds, format_rate)
         yield labelled("asked for", Span(f"{asked}, sent {sent}"))
-    if isinstance(spec.exchange, WsBroadcast):
+    if isinstance(spec.traffic.exchange, WsBroadcast):
         due = "-" if now is None else f"{format_rate(now * last.open)} due"
         yield labelled("deliveries", Span(due))
     failed = figures.failed(last.counts)

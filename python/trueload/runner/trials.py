@@ -27,6 +27,7 @@ from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions
 from trueload.record.schema import Claim, Record
 from trueload.request.http2 import over_http2
 from trueload.request.tls import ALPN
+from trueload.request.traffic import Traffic
 from trueload.request.values import Tls
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
@@ -329,16 +330,18 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
     return TrialSpec(
         url=sent.url,
         addresses=(authority,),
-        request=sent.request,
-        expect=sent.expect,
-        exchange=sent.exchange,
+        traffic=Traffic(
+            request=sent.request,
+            expect=sent.expect,
+            exchange=sent.exchange,
+            http2=setting.http2,
+            tls=_tls(setting),
+        ),
         load=load,
         engine=_engine(setting.engine, load, layout),
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
         claim=Claim(maximum=not load.is_open, answer_bytes=_verified_bytes(load, setting, started)),
         server=started.processes.tree,
-        http2=setting.http2,
-        tls=_tls(setting),
     )
 
 

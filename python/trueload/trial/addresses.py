@@ -21,15 +21,16 @@ def with_addresses(
     Asks the system's resolver, in bounded time. If one origin cannot be resolved the load as asked
     for does not exist, and the specification gets no address at all.
     """
-    if not spec.origins:
+    if not spec.traffic.origins:
         return replace(spec, addresses=route.addresses(target))
     found = [route.addresses(origin) for origin in origins]
     every = tuple(dict.fromkeys(address for each in found for address in each))
-    reached = zip(spec.origins, found, strict=True)
+    reached = zip(spec.traffic.origins, found, strict=True)
+    origins_reached = tuple(replace(origin, addresses=each) for origin, each in reached)
     return replace(
         spec,
         addresses=every if all(found) else (),
-        origins=tuple(replace(origin, addresses=each) for origin, each in reached),
+        traffic=replace(spec.traffic, origins=origins_reached),
     )
 
 
@@ -40,7 +41,7 @@ def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:
     come to later.
     """
     connections = max(most, spec.load.most)
-    if spec.local_addresses:
+    if spec.traffic.local_addresses:
         return spec
     found = sources(spec.addresses, connections, count_ports(), random.randrange(SETS))
-    return replace(spec, local_addresses=found)
+    return replace(spec, traffic=replace(spec.traffic, local_addresses=found))

@@ -10,36 +10,32 @@ from collections.abc import Iterator
 from trueload.errors import UserError
 from trueload.protocol.plan import Blob, Generate
 from trueload.request.plans import digest
-from trueload.trial.spec import TrialSpec
+from trueload.request.traffic import Traffic
 
 
-def blobs(spec: TrialSpec) -> Iterator[Blob]:
-    """Yield each blob that the plan of a trial names once: bodies, messages, certificates, keys."""
-    asked = [(target.request, target.expect) for target in spec.targets]
-    asked += [(step.request, step.expect) for step in spec.scenario]
-    if spec.request is not None:
-        asked.append((spec.request, spec.expect))
-    named = {body for request, expect in asked for body in (request.body, expect.body)}
-    for tls in spec.every_tls:
+def blobs(traffic: Traffic) -> Iterator[Blob]:
+    """Yield each blob that a plan names once: bodies, messages, certificates, keys."""
+    named = {body for request, expect in traffic.pairs for body in (request.body, expect.body)}
+    for tls in traffic.every_tls:
         named |= {tls.issuers, tls.certificate, tls.key, tls.tunnel}
-    if spec.exchange is not None and spec.exchange.messages is not None:
-        named.add(spec.exchange.messages.payload)
+    if traffic.exchange is not None and traffic.exchange.messages is not None:
+        named.add(traffic.exchange.messages.payload)
     for data in sorted(named - {None}, key=lambda data: data or b""):
         assert data is not None
         yield _blob(data)
 
 
-def pieces(spec: TrialSpec, plan: Generate) -> Iterator[Blob]:
+def pieces(traffic: Traffic, plan: Generate) -> Iterator[Blob]:
     """Yield the pieces of recorded traffic that a plan names, and those of data if its engines
     cannot read the file. Raises ``UserError``."""
-    if spec.replay is not None:
-        yield from map(_blob, spec.replay.pieces(close=spec.load.close))
-    if spec.data is None or plan.data is None or not plan.data.blobs:
+    if traffic.replay is not None:
+        yield from map(_blob, traffic.replay.pieces(close=plan.close))
+    if traffic.data is None or plan.data is None or not plan.data.blobs:
         return
     names = list(plan.data.blobs)
-    for number, piece in enumerate(spec.data.pieces()):
+    for number, piece in enumerate(traffic.data.pieces()):
         if digest(piece) != (names[number] if number < len(names) else None):
-            raise UserError(f"{spec.data.shown} has changed meanwhile", "start again")
+            raise UserError(f"{traffic.data.shown} has changed meanwhile", "start again")
         if names[number] not in names[:number]:
             yield _blob(piece)
 

@@ -22,6 +22,7 @@ from trueload.places import EngineHost, Place
 from trueload.protocol.plan import Duration, EngineOptions, Serve
 from trueload.record import figures
 from trueload.record.schema import Record
+from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
 from trueload.trial.spec import Load, TrialSpec, open_load
@@ -107,7 +108,7 @@ def _measure(
     spec = TrialSpec(
         url=f"http://{address}/",
         addresses=(address,),
-        request=Request(host=address),
+        traffic=Traffic(request=Request(host=address)),
         load=load,
         engine=EngineOptions(cpus=cpus),
         hosts=() if place is None else (EngineHost(place),),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from trueload.protocol.plan import Duration, Generate, LoadPlan, Phase, Requests
-from trueload.request.plans import expect_plan, origin_plan, request_plan, target_plan, tls_plan
-from trueload.request.steps import step_plan
 from trueload.trial.spec import CLOSED, WARMUP, WINDOW, TrialSpec, warmup_load
 from trueload.units import NS_PER_S
 
@@ -12,36 +10,20 @@ STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before me
 
 
 def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -> Generate:
-    """Return the plan that is sent to the engine, with the headers that the request needs.
+    """Return the plan that is sent to the engine; ``is_here`` is as in ``Traffic.plan``.
 
-    ``is_here``: all engines are on this machine, and can read its files. Raises ``UserError`` if
-    data must be sent to others, and cannot be read.
+    Raises ``UserError``.
     """
-    data = None if spec.data is None else spec.data.plan(is_here=is_here)
-    columns, close = () if data is None else data.columns, spec.load.close
-    request = None if spec.request is None else request_plan(spec.request, close, columns)
     return Generate(
-        addresses=() if spec.origins else spec.addresses,
-        origins=tuple(origin_plan(origin) for origin in spec.origins),
-        local_addresses=spec.local_addresses,
-        request=request,
-        expect=expect_plan(spec.expect),
-        targets=tuple(target_plan(target, close, columns) for target in spec.targets),
-        scenario=tuple(step_plan(step) for step in spec.scenario),
-        data=data,
-        replay=None if spec.replay is None else spec.replay.plan(close=close),
+        **dict(spec.traffic.plan(close=spec.load.close, is_here=is_here)),
+        **spec.engine.with_cpus(cpus).model_dump(),
+        addresses=() if spec.traffic.origins else spec.addresses,
         seed=spec.seed,
         connections=spec.load.connections,
         pipeline=spec.load.pipeline,
-        close=close,
+        close=spec.load.close,
         connect_open=spec.load.connect_open,
-        **spec.engine.with_cpus(cpus).model_dump(),
         connect_timeout_ns=spec.engine.timeout_ns,
-        tls=None if spec.origins else tls_plan(spec.tls),
-        exchange=None if spec.exchange is None else spec.exchange.plan(),
-        http2=spec.http2,
-        stream=spec.stream,
-        follow=spec.follow,
     )
 
 

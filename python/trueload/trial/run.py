@@ -233,9 +233,9 @@ class Session(Closing):
             server_place=spec.server_place,
             server_source=self._source,
             claim=claim or spec.claim,
-            target_urls=spec.shown_urls,
-            origin_urls=tuple(origin.url for origin in spec.origins),
-            payload_bytes=spec.message_bytes,
+            target_urls=spec.traffic.shown_urls,
+            origin_urls=tuple(origin.url for origin in spec.traffic.origins),
+            payload_bytes=spec.traffic.message_bytes,
             idle_server=self._idle,
             may_be_here=self._may_be_here,
             sees_all=sees_all_processes(),
@@ -291,9 +291,9 @@ class Session(Closing):
         self._engine = engine
         self._cpus.before(engine, self._note)
         engine.send(self._generate)
-        for blob in blobs(spec):
+        for blob in blobs(spec.traffic):
             engine.send(blob)
-        for piece in pieces(self._spec, self._generate):
+        for piece in pieces(self._spec.traffic, self._generate):
             engine.send(piece)
         return engine
 
@@ -305,8 +305,9 @@ class Session(Closing):
                 return False
             message = engine.receive(min(POLL_S, seconds_left(deadline)))
             self._refuse_shortage(message)
-            if isinstance(message, Error) and message.class_ == "data" and self._spec.data:
-                raise self._spec.data.refused(message.message)
+            data = self._spec.traffic.data
+            if isinstance(message, Error) and message.class_ == "data" and data:
+                raise data.refused(message.message)
             if isinstance(message, Error) and message.class_ == "plan":
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
@@ -373,10 +374,11 @@ class Session(Closing):
         spec = self._spec
         tries_s = len(spec.addresses) * spec.engine.timeout_ns / NS_PER_S
         takes_s = connections / spec.engine.connect_rate_per_s + tries_s + CONNECT_SLACK_S
-        if spec.data is not None:
-            takes_s += spec.data.size_bytes / DATA_BYTES_PER_S
-        if spec.replay is not None:
-            takes_s += spec.replay.size_bytes(close=spec.load.close) / BLOB_BYTES_PER_S
+        if spec.traffic.data is not None:
+            takes_s += spec.traffic.data.size_bytes / DATA_BYTES_PER_S
+        if spec.traffic.replay is not None:
+            size_bytes = spec.traffic.replay.size_bytes(close=spec.load.close)
+            takes_s += size_bytes / BLOB_BYTES_PER_S
         return time.monotonic() + takes_s
 
     def _unconnected(self) -> EngineError:

@@ -87,8 +87,8 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
     if not here or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return None, None  # another host's loopback is not ours
     # One server has the same process behind each address; several origins are several servers.
-    addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
-    udp = spec.exchange is not None and spec.exchange.over_udp
+    addresses = [origin.addresses[0] for origin in spec.traffic.origins] or [spec.addresses[0]]
+    udp = spec.traffic.exchange is not None and spec.traffic.exchange.over_udp
     if not found_at(addresses, udp=udp):
         return None, None
     find = partial(found_at, addresses, udp=udp)

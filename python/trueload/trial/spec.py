@@ -1,7 +1,7 @@
 """What a trial is to do, and the progress it reports: values with hardly any behaviour.
 
 A specification is complete: addresses instead of names, bytes instead of files. Running it asks the
-network and the user nothing more. Must not know: how a trial is run.
+network and the user nothing more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
 from trueload.places.late import LateHosts
 from trueload.protocol.cpu_time import CpuTime
-from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import StagesOf
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
@@ -29,13 +28,8 @@ from trueload.protocol.plan import (
     Stage,
     Tick,
 )
-from trueload.protocol.streams import StreamPlan
 from trueload.record.schema import NO_CLAIM, Claim, Record
-from trueload.request.data import DataFile
-from trueload.request.exchange import Exchange
-from trueload.request.replay import Replay
-from trueload.request.steps import StepSpec
-from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
+from trueload.request.traffic import Traffic
 from trueload.units import DURATION_NS_MAX, NS_PER_S, Ramp
 
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
@@ -145,67 +139,31 @@ class TrialSpec:
     or ``unix:PATH``, tried in this order.
 
     ``server`` is the process tree of a server that the caller started. Without one, the server of a
-    loopback target is found by its listening socket. ``server_place`` is where the server is; None
-    if it is here or unknown. ``server_pid`` is a process of this machine that counts as the server,
-    with its children. If ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a
-    pinned loopback server.
-
-    ``claim`` is the percentile and maximum that will be claimed from the figures, which checks
-    need to know. ``targets`` are sent instead of ``request``, which is None then, as it is with
-    a ``scenario``, whose steps are sent in sessions, a ``replay`` of recorded requests, and an
-    ``exchange`` of another protocol.
-    With ``http2`` requests go over HTTP/2, with ``load.pipeline`` streams at once on each
-    connection. ``follow`` redirects of a request are followed at most. ``data`` fills placeholders
-    of the requests. ``seed`` is the seed of ``{random}`` and of shuffled data. ``hosts`` is where
-    the load comes from: empty for this machine alone. So many as ``allow_lost`` of them may be lost
-    while the others go on. ``late`` hosts may join while it lasts. ``origins`` are the origins of
-    the targets if there are several; ``addresses`` then holds the addresses of all, and each origin
-    has its own TLS.
+    loopback target is found by its listening socket. If ``engine.cpus`` is None, ``run_trial``
+    keeps the engine off the CPUs of a pinned loopback server. With origins in ``traffic``,
+    ``addresses`` holds those of all.
     """
 
     url: str
     addresses: tuple[str, ...]
-    request: Request | None
-    expect: Expect = ANY_ANSWER
-    targets: tuple[TargetSpec, ...] = ()
-    scenario: tuple[StepSpec, ...] = ()
-    exchange: Exchange | None = None
-    http2: WindowsPlan | None = None
-    data: DataFile | None = None
-    stream: StreamPlan | None = None
-    replay: Replay | None = None
-    follow: int | None = None
+    traffic: Traffic
     seed: int = 1
+    """That of ``{random}`` and of shuffled data."""
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS
-    local_addresses: tuple[str, ...] = ()
     server: Tree | None = None
     server_place: str | None = None
+    """Where the server is; None if it is here or unknown."""
     server_pid: int | None = None
+    """A process of this machine that counts as the server, with its children."""
     claim: Claim = NO_CLAIM
-    tls: Tls | None = None
+    """The percentile and maximum that will be claimed from the figures; checks need to know."""
     hosts: tuple[EngineHost, ...] = ()
+    """Where the load comes from: empty for this machine alone."""
     allow_lost: int = 0
+    """So many hosts may be lost while the others go on."""
     late: LateHosts | None = None
-    origins: tuple[OriginSpec, ...] = ()
-
-    @property
-    def shown_urls(self) -> tuple[str, ...]:
-        """The URL of each target, or of each step."""
-        targets, steps = self.targets, self.scenario
-        return (*(target.url for target in targets), *(step.url for step in steps))
-
-    @property
-    def message_bytes(self) -> int | None:
-        """The size of one message of an echo; None for another exchange."""
-        echoed = self.exchange.messages if self.exchange is not None else None
-        return None if echoed is None else echoed.size_bytes
-
-    @property
-    def every_tls(self) -> tuple[Tls, ...]:
-        """The TLS settings of each origin that has TLS."""
-        found = (self.tls, *(origin.tls for origin in self.origins))
-        return tuple(each for each in found if each is not None)
+    """Hosts that may join while it lasts."""
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:
