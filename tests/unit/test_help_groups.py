@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 import typer
 from trueload.cli.app import build_command
-from trueload.cli.help_groups import FEW, GROUPS, in_groups, name_of
+from trueload.cli.help_groups import (
+    FEW,
+    GROUPS,
+    has_short_help,
+    in_groups,
+    name_of,
+    short_help,
+)
 
 
 def commands(node: Any, name: str = "trueload", above: Any = None) -> Iterator[tuple[str, Any]]:
@@ -35,6 +42,7 @@ def options(name: str) -> list[Any]:
     ]
 
 
+WITH_SHORT = [name for name in COMMANDS if has_short_help(COMMANDS[name].command)]
 LARGE = [name for name in COMMANDS if len(options(name)) > FEW]
 
 
@@ -46,7 +54,8 @@ def test_every_group_has_an_option() -> None:
 @pytest.mark.parametrize("name", LARGE)
 def test_every_option_of_a_large_command_has_a_group(name: str) -> None:
     found = dict(in_groups(options(name)))
-    assert {name_of(option) for option in found["Help"]} == {"no-color", "help"}
+    own = {"no-color", "help", *(["h"] if name in WITH_SHORT else [])}
+    assert {name_of(option) for option in found["Help"]} == own
     assert set(found) <= set(GROUPS)
     assert sum(map(len, found.values())) == len(options(name))
 
@@ -61,6 +70,26 @@ def test_what_is_used_most_comes_first() -> None:
     assert list(groups)[:4] == ["Load", "Requests", "Search, thresholds and repetitions", "Output"]
     assert [name_of(option) for option in groups["Load"]][:3] == ["connections", "duration", "rate"]
     assert list(groups)[-1] == "Help"
+
+
+@pytest.mark.parametrize("name", WITH_SHORT)
+def test_a_short_help_has_the_usual_options_in_a_line_each_and_names_the_whole(name: str) -> None:
+    lines = short_help(COMMANDS[name]).splitlines()
+    listed = [line for line in lines if line.startswith("  -")]
+    assert max(map(len, listed)) <= 80, max(listed, key=len)
+    assert len(listed) <= 35
+    count = len(options(name)) - len(listed) - 1  # -h and --help are one
+    assert lines[-1] == (f"`{name} --help` explains these {len(listed)} options, and {count} more.")
+    assert lines[0].startswith(f"Usage: {name} ")
+    assert any(line.startswith(f"  Example: {name}") for line in lines)
+
+
+def test_the_commands_with_many_options_have_a_short_help() -> None:
+    assert {f"trueload {name}" for name in ("http", "ws", "ab", "suite run")} < set(WITH_SHORT)
+    usual = short_help(COMMANDS["trueload http"])
+    for expert in ("--refill", "--spin", "--coalesce", "--driver", "--connection-window"):
+        assert f"{expert} " not in usual
+        assert any(expert in each.opts for each in options("trueload http"))
 
 
 def examples(name: str) -> list[str]:

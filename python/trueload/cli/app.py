@@ -27,7 +27,7 @@ import typer.main
 
 from trueload import __version__
 from trueload.cli import completion
-from trueload.cli.help_groups import use_texts, write_options
+from trueload.cli.help_groups import has_short_help, short_help, use_texts, write_options
 from trueload.cli.streams import hold_open, write_whole
 from trueload.commands.foreign_flags import ALIASES
 from trueload.commands.protocols import PROTOCOLS
@@ -161,11 +161,15 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
         group.commands[name].short_help = about
     _use_plain_help(group)
     _take_aliases(group)
-    only = typer.Typer(add_completion=False)
-    only.command()(_of_colour)
-    one: Any = typer.main.get_command(only)
-    _take_flags(group, one.params)
+    _take_flags(group, _parameters_of(_of_colour), _parameters_of(_of_short_help))
     return group
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[Any]:
+    only = typer.Typer(add_completion=False)
+    only.command()(function)
+    command: Any = typer.main.get_command(only)
+    return list(command.params)
 
 
 def _command_path(argv: Sequence[str]) -> str:
@@ -275,13 +279,34 @@ def _take_aliases(command: Any) -> None:
             _take_alias(by_flag[flag], alias)
 
 
-def _take_flags(command: Any, flags: Sequence[Any]) -> None:
-    """Give every command these flags, too."""
+def _take_flags(command: Any, flags: Sequence[Any], short_help: Sequence[Any]) -> None:
+    """Give every command these flags, too, and ``-h`` for a short help to those with many."""
     children = getattr(command, "commands", {}).values()
     for child in children:
-        _take_flags(child, flags)
+        _take_flags(child, flags, short_help)
     if not children:
-        command.params += flags
+        command.params += [*flags, *(short_help if has_short_help(command) else [])]
+
+
+def _print_short_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"{short_help(context)}\n")
+        raise typer.Exit
+
+
+def _of_short_help(
+    short: Annotated[
+        bool,
+        typer.Option(
+            "-h",
+            expose_value=False,
+            is_eager=True,
+            callback=_print_short_help,
+            help="Show the usual options, in a line each, and exit.",
+        ),
+    ] = False,
+) -> None:
+    """The short help."""
 
 
 def _of_colour(

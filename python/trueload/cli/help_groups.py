@@ -1,14 +1,15 @@
-"""The titled groups in which `--help` and the manual page list a command's options.
+"""The two helps of a command: `--help` has all options, in titled groups, and `-h` the usual ones.
 
-An option names its group where it is declared; here is the order of the groups.
+An option names its group where it is declared, and its line in the short help; here is the order of
+the groups.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
-
-from trueload.commands.declared import option_of
 
 GROUPS = (
     *("Subjects", "Where it listens", "Load", "Broadcast", "Messages", "Requests"),
@@ -16,6 +17,15 @@ GROUPS = (
     *("Connections", "Faults on purpose", "Where it runs", "Metrics", "Engine", "Help"),
 )
 FEW = 10  # options that need no groups
+DEFAULT_MOST = 14  # characters of a default in the short help
+OWN_MOST = 46  # characters of a command's own text in it
+
+
+def option_of(parameter: Any) -> tuple[Any, Any] | None:
+    """Return the declaration of a parameter (``commands.declared``), and its default, if any."""
+    offer = getattr(getattr(parameter, "type_descriptor", None), "parameter_info", None)
+    found: tuple[Any, Any] | None = getattr(offer, "declared", None)
+    return found
 
 
 def name_of(option: Any) -> str:
@@ -40,8 +50,48 @@ def in_groups(options: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _brief(option: Any) -> str:
+    """The line of an option in the short help; empty if it is for experts."""
     declared = option_of(option)
     return "" if declared is None else declared[0].brief
+
+
+def has_short_help(command: Any) -> bool:
+    """Whether ``-h`` shows only some of a command's options."""
+    return len(command.params) > FEW and any(map(_brief, command.params))
+
+
+def short_help(context: Any) -> str:
+    """Return the short help of a command: its usual options, in a line each, and how to see all."""
+    command = context.command
+    options = [each for each in command.params if each.param_type_name == "option"]
+    usual = {title: list(filter(_brief, members)) for title, members in in_groups(options)}
+    text = inspect.cleandoc(command.help)
+    lines = [command.get_usage(context), "", f"  {_first_sentence(text)}."]
+    if example := re.search(r"^Example: .*(\n.+)*", text, re.MULTILINE):
+        lines += ["", f"  {' '.join(example[0].split())}"]
+    path = context.command_path.partition(" ")[2]
+    for title, members in usual.items():
+        if members:
+            lines += ["", f"{title}:", *(_short_line(each, path) for each in members)]
+    shown = sum(map(len, usual.values()))
+    whole = f"`{context.command_path} --help`"
+    lines += ["", f"{whole} explains these {shown} options, and {len(options) - shown} more."]
+    return "\n".join(lines)
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"[;.](?:\s|$)", " ".join(text.split()))[0]
+
+
+def _short_line(each: Any, path: str) -> str:
+    option, default = option_of(each) or (None, None)
+    assert option is not None, "it has a brief"
+    word = name_of(each).upper() if option.choices else option.unit.metavar
+    own = _first_sentence(option.texts.get(path, ""))
+    said = own if 0 < len(own) <= OWN_MOST else option.brief
+    shown = option.default_text(default)
+    flags = f"{', '.join(each.opts)} {word}".rstrip()
+    return f"  {flags:<26} {said}" + (f"  [{shown}]" if 0 < len(shown) <= DEFAULT_MOST else "")
 
 
 def use_texts(command: Any, path: str) -> None:

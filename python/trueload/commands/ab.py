@@ -92,8 +92,8 @@ read_request = reader_of(RequestOptions)
 NOT_FOR_PAIRS = ("asked", "limit", "search", "server_pid", "allow_lost")
 
 
-@with_flags_of(read_job, without=NOT_FOR_PAIRS)
 @with_flags_of(read_request, without=())
+@with_flags_of(read_job, without=NOT_FOR_PAIRS)
 @with_options(PairOptions)
 def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJob:
     """Read the options and check them as a whole; nothing has been sent."""

@@ -1,7 +1,7 @@
 """Turns the options of a declaration into those of a command; one function serves every option.
 
-``offer_of`` makes the parameter that the parser reads, and ``option_of`` finds the declaration of
-such a parameter again, for the help.
+``offer_of`` makes the parameter that the parser reads, and leaves the declaration there for the
+help.
 """
 
 from __future__ import annotations
@@ -57,13 +57,6 @@ def offer_of(field: str, option: Option, default: Any) -> inspect.Parameter:
         default=unset,
         annotation=Annotated[bool if unset is False else kind, offer],
     )
-
-
-def option_of(parameter: Any) -> tuple[Option, Any] | None:
-    """Return the declaration of a command's parameter, and its default; None if it has none."""
-    offer = getattr(getattr(parameter, "type_descriptor", None), "parameter_info", None)
-    found: tuple[Option, Any] | None = getattr(offer, "declared", None)
-    return found
 
 
 def reader_of(

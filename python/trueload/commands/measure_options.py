@@ -70,7 +70,7 @@ class RatioOptions(Settings):
     format: CompareFormat = option(
         one_of(*get_args(CompareFormat)),
         "Output format of the comparison.",
-        "How to print the comparison",
+        "text, markdown, junit or json",
         default="text",
         group=OUTPUT,
     )
@@ -138,7 +138,7 @@ class MeasureOptions(ResultOptions, RepeatOptions, SearchOptions):
     format: OutputFormat = option(
         one_of(*get_args(OutputFormat)),
         "Output format of the result; csv and markdown have a row for each trial or step.",
-        "How to print the result",
+        "text, json, csv or markdown",
         default="text",
     )
     allow_lost: int | None = option(
@@ -166,7 +166,7 @@ class WsLimitOptions(Settings):
         one_of(*get_args(WsFormat)),
         "Output format of the result; csv and markdown have a row for each trial or step."
         " Broadcast: shootout prints steps as they were published.",
-        "How to print the result",
+        "text, json, csv, markdown or shootout",
         default="text",
         group=OUTPUT,
     )

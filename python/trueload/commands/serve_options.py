@@ -58,7 +58,7 @@ class ServeOptions(ServerPlaceOptions, ThreadOptions, JsonOptions):
         Unit("IP:PORT"),
         "Address to listen on; port 0 picks a free one, and unix:PATH is a socket file. Other"
         " machines need an address that they reach.",
-        "Address to listen on; port 0 for a free one",
+        "Address; port 0 is a free one",
         default="127.0.0.1:8080",
     )
 
@@ -96,7 +96,7 @@ class ServeHttpOptions(ServeTlsOptions):
         one_of(*get_args(ServerVersion)),
         "Newest HTTP version to speak. With 2, the same port also speaks HTTP/1.1: over TLS, ALPN"
         " chooses; in plain text, the first bytes do.",
-        "Newest HTTP version to speak",
+        "Newest HTTP version: 1.1 or 2",
         unset="1.1",
         group="HTTP/2",
     )

@@ -38,7 +38,7 @@ class SuiteOptions(LiveOptions, JsonOptions, RepeatOptions):
     cores: str | None = option(
         Unit("single|multi", keyword=""),
         "CPUs of the subject: one (single), or all that the load generator leaves (multi).",
-        "CPUs of the subject",
+        "CPUs of the subject: single or multi",
         group=SUBJECTS,
     )
     port: int | None = option(
@@ -63,7 +63,7 @@ class SuiteOptions(LiveOptions, JsonOptions, RepeatOptions):
     pipeline: str | None = option(
         _NUMBERS,
         "Numbers of requests in flight on each connection, such as 1,16.",
-        "Requests in flight on each connection",
+        "In flight on each connection, such as 1,16",
     )
     streams: str | None = option(
         _NUMBERS, "Numbers of requests in flight on each connection, for suites over HTTP/2."
@@ -112,7 +112,7 @@ class SuiteOptions(LiveOptions, JsonOptions, RepeatOptions):
     format: Format = option(
         one_of(*get_args(Format)),
         "Output format of the table.",
-        "How to print the table",
+        "text, csv, markdown or json",
         default="text",
         group=OUTPUT,
     )

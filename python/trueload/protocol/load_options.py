@@ -82,7 +82,7 @@ class LoadOptions(Settings):
         RATE,
         "Send requests at this rate, such as 20k/s, whether or not earlier ones are answered (an"
         " open loop).",
-        "Requests per second to send, such as 20k/s",
+        "Rate to send at (an open loop), such as 20k/s",
         texts={
             **dict.fromkeys(
                 ("tcp", "ws"),
@@ -96,7 +96,7 @@ class LoadOptions(Settings):
     requests: int | None = option(
         counts_to(REQUESTS_MAX),
         "Number of requests to send in all, instead of --duration.",
-        "Requests to send in all, instead of --duration",
+        "Number to send in all, instead of --duration",
         texts={
             "http": "Number of requests to send in all, instead of --duration; with --scenario, of"
             " sessions.",
@@ -114,7 +114,7 @@ class LoadOptions(Settings):
     pipeline: int = option(
         counts_to(PIPELINE_MAX),
         "Requests in flight on each HTTP/1.1 connection.",
-        "Requests in flight on each connection",
+        "In flight on each connection",
         default=1,
         texts={
             **dict.fromkeys(("tcp", "ws"), "Messages in flight on each connection."),

@@ -285,13 +285,13 @@ class Http2Options(Settings):
         "HTTP version to speak. Over https://, 2 is negotiated by ALPN, and auto takes what the"
         " server chooses for each connection. Over http://, the server must expect 2 (prior"
         " knowledge).",
-        "HTTP version to speak",
+        "HTTP version: 1.1, 2 or auto",
         unset="1.1",
     )
     streams: int | None = option(
         counts_to(PIPELINE_MAX),
         "Requests in flight on each HTTP/2 connection.",
-        "Requests in flight on each connection (HTTP/2)",
+        "In flight on each connection of HTTP/2",
         unset="1",
         group="Load",
     )
@@ -323,7 +323,7 @@ class StreamOptions(Settings):
         "Answers are streams: time each part. A part is a server-sent event (sse), an HTTP chunk or"
         " DATA frame (chunks), or a line (jsonl). With a language model, this gives the time to"
         " first token and the time between tokens.",
-        "Time each part of streamed answers",
+        "Time the parts of streams: sse, chunks or jsonl",
     )
     stream_end: str | None = option(
         Unit("END"),
@@ -365,7 +365,7 @@ class RequestOptions(
     """What `http` and `ab` send."""
 
 
-class HttpOptions(RequestOptions, RecordedOptions):
+class HttpOptions(RecordedOptions, RequestOptions):
     """All of `http`."""
 
 
@@ -408,7 +408,7 @@ class DialectOptions(Settings):
     dialect: Dialect | None = option(
         one_of(*get_args(Dialect)),
         "Format that messages are wrapped in.",
-        "Format that messages are wrapped in",
+        "json, binary, actioncable or phoenix",
         unset="json; plain echoes are not wrapped",
     )
 
@@ -479,6 +479,6 @@ class ModeOptions(Settings):
     mode: WsMode = option(
         one_of(*get_args(WsMode)),
         "What to measure: echo (each message comes back), or broadcast (each goes to all clients).",
-        "Whether messages come back, or go to all",
+        "echo (it comes back) or broadcast (to all)",
         default="echo",
     )
