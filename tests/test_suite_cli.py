@@ -36,8 +36,10 @@ MISTAKES = [
     (["run", "quick", "--subjects", "!fine,python"], "no subject with the contract", ""),
     (["run", "quick", "--subjects", "/"], "'/' selects no subject", "SELECT is NAME"),
     (["run", "quick", "--subjects", "perf"], "no subject with the contract 'http-plaintext'", ""),
-    (["run", "quick", "-c", "64x"], "-c: '64x' is not a list of numbers", "-c 8,64"),
-    (["run", "quick", "-c", "0"], "-c: '0' is not a list", ""),
+    (["run", "quick", "-c", "64x"], "'--connections': '64x' is not from 1 to 1000000: write", ""),
+    (["run", "quick", "-c", "0"], "'--connections': '0' is not from 1 to 1000000", ""),
+    (["run", "quick", "--spin", "5us"], "suite run has no option --spin", "as its key spin"),
+    (["run", "quick", "--read-rate", "1KiB"], "no option --read-rate", "as its key read_rate"),
     (["run", "quick", "-d", "10x"], "for '-d' / '--duration': '10x' unit 'x' is not known", ""),
     (["run", "quick", "-d", "0s"], "for '-d' / '--duration': '0s' is no time at all", ""),
     (

@@ -34,6 +34,7 @@ from trueload.protocol import engine_options, load_options, request_options
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import Option, Settings, flag_of, name_of, options_of
+from trueload.suites import changes
 from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +45,7 @@ BEGIN, END = "# Written by tools/options.py.\n", "# End of what is written.\n"
 # The modules that declare options, from the lowest; their classes are those of the keywords.
 DECLARING = (
     *(engine_options, load_options, request_options, measure_options),
-    *(place_options, metrics_flags, serve_options, suite_options),
+    *(place_options, metrics_flags, serve_options, changes, suite_options),
 )
 # What only the command line has.
 PRINTING = {*OF_PRINTING, "published"}
@@ -173,7 +174,7 @@ def keywords() -> str:
             options |= others
         return kept, options | own_options(models.get(name, Settings))
 
-    engine = options_of(EngineOptions, only=ENGINE_KEYS)
+    engine = options_of(EngineOptions, only=("threads", "timeout"))
     window = options_of(LoadOptions, only=WINDOW_KEYS)
     written = [
         typed("SuiteEngineOptions", (), "How an engine generates load for a suite.", engine),

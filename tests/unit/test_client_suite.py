@@ -15,12 +15,12 @@ from trueload.errors import UserError
 from trueload.report import table
 from trueload.runner.client_session import patience_s, requests_for
 from trueload.runner.cpus import Layout, Unfit, lay_out_client
+from trueload.suites.changes import Changes
 from trueload.suites.clients import client_load
 from trueload.suites.definition import Suite, load_suite
 from trueload.suites.figures import figures
 from trueload.suites.plan import (
     Cell,
-    Changes,
     PlannedSubject,
     SuitePlan,
     cells,
@@ -71,7 +71,7 @@ def test_the_full_grid_is_the_published_one_under_both_limits_of_open_files() ->
 
 
 def test_the_command_line_replaces_an_axis_of_the_pools() -> None:
-    made = plan(pools=(2,), pool_sizes=(8,), concurrency=(16, 32))
+    made = plan(pools=(2,), pool_size=(8,), concurrency=(16, 32))
     assert [load.title for load in made.loads] == [
         "2 pools of 8, 16 at once",
         "2 pools of 8, 32 at once",

@@ -12,12 +12,12 @@ from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
 from trueload.record.client import ClientAsked
 from trueload.subjects.contracts import load_contract
+from trueload.suites.changes import Changes
 from trueload.suites.clients import client_load
 from trueload.suites.definition import Suite, load_suite
 from trueload.suites.http import PlannedHttp, http_labels, labelled_http
 from trueload.suites.plan import (
     Cell,
-    Changes,
     PlannedSubject,
     SuitePlan,
     cells,

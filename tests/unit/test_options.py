@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import pytest
 from trueload.api.options import HttpOptions
 from trueload.cli.app import build_command
+from trueload.commands.foreign_flags import KEYS_OF_SUITES
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
 from trueload.protocol.load_options import LoadOptions
@@ -34,7 +35,7 @@ SERVING: list[tuple[type[Settings], set[str]]] = [(ThreadOptions, set())]
 COMMANDS: dict[str, list[tuple[type[Settings], set[str]]]] = {
     **dict.fromkeys(("http", "tcp", "udp", "ws", "ab"), LOADING),
     "suite run": [
-        (EngineOptions, {"cpus"}),
+        (EngineOptions, set(map(name_of, EngineOptions.model_fields)) - {"threads", "timeout"}),
         (LoadOptions, set(map(name_of, LoadOptions.model_fields)) - set(WINDOW_KEYS)),
     ],
     **dict.fromkeys(("serve http", "serve udp"), SERVING),
@@ -88,6 +89,7 @@ def test_every_setting_of_an_engine_is_a_key_of_a_suite(tmp_path: Path) -> None:
     for field, option in given.items():
         assert getattr(engine, field) == option.unit.parse(texts[field])
     assert {"connections", "idle", "pipeline", "rate"} <= set(Axes.model_fields)
+    assert {flag_of(field) for field in given} == {*KEYS_OF_SUITES, "--threads", "--timeout"}
     assert set(ENGINE_KEYS) == {name_of(field) for field in EngineOptions.model_fields} - {"cpus"}
 
 

@@ -13,9 +13,9 @@ from trueload.commands.load_flags import choose_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import Duration, Requests
+from trueload.suites.changes import Changes
 from trueload.suites.definition import Axes, Suite, load_suite
 from trueload.suites.plan import (
-    Changes,
     PlannedSubject,
     SuitePlan,
     cells,
@@ -124,7 +124,7 @@ def test_loads_that_come_twice_are_measured_once() -> None:
 
 
 def test_a_rate_is_an_axis_and_names_its_cells() -> None:
-    made = plan(1, connections=(8,), rates_per_s=(1_000.0, 20_000.0))
+    made = plan(1, connections=(8,), rate_per_s=(1_000.0, 20_000.0))
     assert [load.title for load in made.loads] == [
         "8 connections, 1,000/s, single core",
         "8 connections, 20,000/s, single core",
@@ -139,7 +139,7 @@ def test_a_rate_is_an_axis_and_names_its_cells() -> None:
 
 def test_arrivals_space_every_open_loop_of_the_plan() -> None:
     window = LoadOptions(arrivals="poisson")
-    made = plan(1, connections=(8,), rates_per_s=(1_000.0,), window=window)
+    made = plan(1, connections=(8,), rate_per_s=(1_000.0,), window=window)
     assert made.load_of(made.loads[0]).pacing == open_load(1_000, made.stop, "poisson", seed=7)
     assert "poisson arrivals" in describe(made)
     with pytest.raises(UserError, match="--arrivals is for an open loop"):
@@ -198,7 +198,7 @@ def test_a_ramp_from_nothing_has_no_warm_up_in_a_suite_either() -> None:
         ({"window": LoadOptions(stages="1s@5", requests=5)}, "--requests and --stages exclude"),
         ({"window": LoadOptions(stages_of="rate")}, "--stages-of is given, but no --stages"),
         ({"window": LoadOptions(stages="1s@")}, "--stages '1s@', at its end: a value is missing"),
-        ({"rates_per_s": (5.0,)}, "--rate and stages of it exclude"),
+        ({"rate_per_s": (5.0,)}, "--rate and stages of it exclude"),
         (
             {
                 "connections": (5,),
@@ -220,7 +220,7 @@ def test_what_contradicts_the_stages_is_refused(changes: dict[str, Any], message
 
 def test_a_duration_replaces_the_stages_of_a_suite() -> None:
     window = LoadOptions(duration_ns=NS_PER_S)
-    made = make_plan("suite", STAGED, subjects(1), Changes(window=window, rates_per_s=(5.0,)))
+    made = make_plan("suite", STAGED, subjects(1), Changes(window=window, rate_per_s=(5.0,)))
     assert (made.stop, made.loads[0].stages) == (Duration(ns=NS_PER_S), None)
 
 

@@ -42,14 +42,7 @@ class SuiteEngineOptions(TypedDict, total=False):
     """How an engine generates load for a suite."""
 
     threads: Number
-    driver: Literal["auto", "io_uring", "epoll"] | None
-    spin: Duration
-    coalesce: Duration
-    refill: Number
-    read_rate: Rate
-    write_rate: Rate
     timeout: Duration
-    connect_rate: Rate
 
 
 class SuiteWindowOptions(TypedDict, total=False):
@@ -97,6 +90,12 @@ class LoadOptions(TypedDict, total=False):
     arrivals: Literal["constant", "poisson"] | None
     idle: Number
     seed: Number
+
+
+class RepeatOptions(TypedDict, total=False):
+    """How often is measured."""
+
+    repeat: Number
 
 
 class IdentityOptions(TypedDict, total=False):
@@ -180,12 +179,6 @@ class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions, t
 
     origin: Text
     subprotocol: Texts
-
-
-class RepeatOptions(TypedDict, total=False):
-    """How often is measured."""
-
-    repeat: Number
 
 
 class ResultOptions(TypedDict, total=False):
@@ -330,7 +323,6 @@ class SuiteOptions(
 ):
     """Options of ``trueload.suite``."""
 
-    subjects: Texts
     cores: Literal["single", "multi"] | None
     port: Number
     share_cpus: Flag
@@ -345,8 +337,9 @@ class SuiteOptions(
     concurrency: Numbers
     full: Flag
     seed: Number
-    pair: Literal["reference", "none"] | None
     patience: Duration
+    subjects: Texts
+    pair: Literal["reference", "none"] | None
     resume: Text
 
 

@@ -18,7 +18,7 @@ from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Job, Saved, announce
 from trueload.commands.lasting import for_job
 from trueload.commands.measure import read_job
-from trueload.commands.measure_options import CompareFormat, RatioOptions, RepeatOptions
+from trueload.commands.measure_options import CompareFormat, RatioOptions
 from trueload.commands.options import check_one_stdout
 from trueload.commands.place_options import check_all_at_start
 from trueload.commands.request_flags import of_curl, read_asked
@@ -31,6 +31,7 @@ from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
+from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import HttpOptions, RequestOptions, TlsOptions
 from trueload.record.schema import Record

@@ -17,7 +17,7 @@ from typing import Any
 
 import typer
 
-from trueload.commands.foreign_flags import REMOVED
+from trueload.commands.foreign_flags import removed_hint
 from trueload.commands.words import option_words
 from trueload.errors import UserError
 from trueload.files.ownership import steps, trusted_here, why_not
@@ -204,7 +204,7 @@ def _default(
 
 
 def _unknown(what: str, command: str, flag: str, flags: Mapping[str, Any]) -> UserError:
-    hint = REMOVED.get(flag) or _near(flag, list(flags)) or f"see `{command} --help`"
+    hint = removed_hint(command, flag) or _near(flag, list(flags)) or f"see `{command} --help`"
     return UserError(f"{what} is no option: {command} has no {flag}", hint)
 
 

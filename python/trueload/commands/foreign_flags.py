@@ -31,6 +31,20 @@ REMOVED: dict[str, str] = {
 }
 """Options and commands that trueload has no longer, with what to use instead."""
 
+KEYS_OF_SUITES = (
+    *("--driver", "--spin", "--coalesce", "--refill"),
+    *("--read-rate", "--write-rate", "--connect-rate"),
+)
+"""Options of other commands that are only keys of a suite's file."""
+
+
+def removed_hint(path: str, flag: str) -> str | None:
+    """Return what to use instead of an option that the command at ``path`` has no longer."""
+    if path == "trueload suite run" and flag in KEYS_OF_SUITES:
+        key = flag.removeprefix("--").replace("-", "_")
+        return f"write it into the suite's file, as its key {key} (docs/options.md)"
+    return REMOVED.get(flag)
+
 
 @dataclass(frozen=True)
 class ForeignFlag:

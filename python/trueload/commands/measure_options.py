@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, get_args
 
+from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import FILE, FLAG, Settings, Unit, counts_to, one_of, option
 
-REPEAT_MAX = 10_000
 HOSTS_MAX = 10_000
 
 OutputFormat = Literal["text", "json", "csv", "markdown"]
@@ -73,22 +73,6 @@ class RatioOptions(Settings):
         "text, markdown, junit or json",
         default="text",
         group=OUTPUT,
-    )
-
-
-class RepeatOptions(Settings):
-    """How often is measured."""
-
-    group = SEARCH
-
-    repeat: int | None = option(
-        counts_to(REPEAT_MAX),
-        "Number of times to measure; the median counts.",
-        "Times to measure; the median counts",
-        texts={
-            "ab": "Number of pairs of trials.",
-            "suite run": "Number of times to measure each row; the median counts.",
-        },
     )
 
 

@@ -21,7 +21,6 @@ from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.lasting import for_suite, print_manifest
 from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import check_all_at_start, read_where
-from trueload.commands.suite_lists import read_cores, read_rates
 from trueload.commands.suite_options import SuiteOptions
 from trueload.commands.suite_pair import check_paired, find_reference
 from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
@@ -49,9 +48,9 @@ from trueload.store.runs import Run, Store, StoreError
 from trueload.subjects.contracts import AnyContract, load_contract
 from trueload.subjects.manifest import Subject, parse_selects
 from trueload.suites.broadcast import measure_broadcast
+from trueload.suites.changes import Changes
 from trueload.suites.choose import choose_subjects
 from trueload.suites.definition import (
-    ENGINE_KEYS,
     WINDOW_KEYS,
     Suite,
     find_suite,
@@ -59,7 +58,6 @@ from trueload.suites.definition import (
 )
 from trueload.suites.execute import Execution, changed_subjects
 from trueload.suites.plan import (
-    Changes,
     PlannedLoad,
     SuitePlan,
     check_contract,
@@ -99,7 +97,8 @@ class SuiteAsked:
         return self.given.json_path or by_format
 
 
-read_engine = reader_of(EngineOptions, only=ENGINE_KEYS, by_default=False)
+# The other settings of an engine are keys of the suite's file alone.
+read_engine = reader_of(EngineOptions, only=("threads", "timeout"), by_default=False)
 read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
 
 
@@ -128,25 +127,11 @@ def read_suite(
 
     An interrupted run: trueload suite run --resume last
     """
-    changes = Changes(
-        connections=_numbers("-c", given.connections),
-        pipeline=_numbers("--pipeline", given.pipeline),
-        streams=_numbers("--streams", given.streams),
-        cores=read_cores(given.cores),
-        rates_per_s=read_rates(given.rate),
-        window=read_window(**take_flags(read_window, more_flags)),
-        close=given.close,
-        engine=read_engine(**take_flags(read_engine, more_flags)),
-        repeat=given.repeat,
-        patience_ns=given.patience_ns,
-        seed=given.seed,
-        share_cpus=given.share_cpus,
-        port=given.port,
-        pools=_numbers("--pools", given.pools),
-        pool_sizes=_numbers("--pool-size", given.pool_size),
-        concurrency=_numbers("--concurrency", given.concurrency),
-        full=given.full,
-    )
+    update = {
+        "window": read_window(**take_flags(read_window, more_flags)),
+        "engine": read_engine(**take_flags(read_engine, more_flags)),
+    }
+    changes = given.only(Changes).model_copy(update=update)
     metrics = read_metrics(**take_flags(read_metrics, more_flags))
     where = read_where(**more_flags)
     check_all_at_start(where, "a suite")
@@ -182,10 +167,10 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     entries = [planned(subject, digests[subject.name]) for subject in chosen]
     changes = asked.changes
     reference = find_reference(asked.given.pair, suite.reference, changes.repeat or suite.repeat)
-    if reference is not None:
-        changes = replace(changes, reference=planned(reference, ""))
-        chosen = [*chosen, *([] if reference.name in digests else [reference])]
-    plan = make_plan(path.stem, suite, entries, changes)
+    if reference is not None and reference.name not in digests:
+        chosen = [*chosen, reference]
+    paired_with = None if reference is None else planned(reference, "")
+    plan = make_plan(path.stem, suite, entries, changes, paired_with)
     check_paired(asked.given.pair, paired=plan.reference is not None)
     _check_files(plan)
     check_for_suite(asked.where, plan)
@@ -216,7 +201,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
 
 
 def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
-    if asked.changes.given or asked.given.subjects:
+    if asked.changes.are_some or asked.given.subjects:
         raise UserError(
             (
                 "--resume goes on with the plan of the run: its loads, subjects and"
@@ -385,15 +370,3 @@ def talk(line: str) -> None:
     """A line for people; whoever read them may have gone."""
     with contextlib.suppress(OSError):
         sys.stderr.write(plain(line) + "\n")
-
-
-def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
-    """A list such as 8,64; raises ``UserError``."""
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
-        raise UserError(
-            f"{option}: {text!r} is not a list of numbers from 1 to 1000000", f"try {option} 8,64"
-        )
-    return tuple(dict.fromkeys(int(part) for part in parts))

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from trueload.commands.foreign_flags import REMOVED, find_foreign_flag
+from trueload.commands.foreign_flags import REMOVED, find_foreign_flag, removed_hint
 
 
 def explain_usage_error(
@@ -35,7 +35,7 @@ def explain_usage_error(
         foreign = find_foreign_flag(option)
         if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
             hint = foreign.hint()
-        return f"{path} has no option {option}", REMOVED.get(option, hint)
+        return f"{path} has no option {option}", removed_hint(path, option) or hint
     unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
     if unknown is not None:
         name, near = unknown[1], unknown[2]

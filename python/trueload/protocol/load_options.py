@@ -15,6 +15,7 @@ from trueload.units import NS_PER_S, SEED_MAX, Ramp, parse_count, parse_rate, pa
 CONNECTIONS_MAX = 1_000_000
 RATE_MAX = 1_000_000_000
 REQUESTS_MAX = 10**12
+REPEAT_MAX = 10_000
 
 Arrivals = Literal["constant", "poisson"]
 StagesOf = Literal["rate", "connections"]
@@ -156,6 +157,22 @@ class LoadOptions(Settings):
             "http": "Seed for everything random: arrivals, {random} in requests and shuffled data.",
             "ab": "Seed for everything random: the order of the trials, arrivals, {random} in"
             " requests and shuffled data.",
+        },
+    )
+
+
+class RepeatOptions(Settings):
+    """How often is measured."""
+
+    group = "Search, thresholds and repetitions"
+
+    repeat: int | None = option(
+        counts_to(REPEAT_MAX),
+        "Number of times to measure; the median counts.",
+        "Times to measure; the median counts",
+        texts={
+            "ab": "Number of pairs of trials.",
+            "suite run": "Number of times to measure each row; the median counts.",
         },
     )
 

@@ -19,10 +19,8 @@ from pydantic import Field
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
 from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.load_options import LOAD_DEFAULTS, Arrivals, LoadOptions
-from trueload.protocol.option import flag_of
+from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import (
-    ENGINE_DEFAULTS,
     Duration,
     EngineOptions,
     LoadPlan,
@@ -33,6 +31,7 @@ from trueload.protocol.plan import (
 from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract, Contract
 from trueload.subjects.manifest import Cores, Subject
+from trueload.suites.changes import Changes, check_role
 from trueload.suites.definition import Axes, PublishedTable, Report, Suite
 from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
@@ -266,82 +265,6 @@ def was_cut_short(key: str) -> bool:
     return key.partition(" step ")[0].endswith(PARTIAL)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Changes:
-    """What the command line says other than the suite; None for what it does not say, and of
-    ``window`` and ``engine`` what was given."""
-
-    connections: tuple[int, ...] | None = None
-    pipeline: tuple[int, ...] | None = None
-    streams: tuple[int, ...] | None = None
-    cores: tuple[Cores, ...] | None = None
-    rates_per_s: tuple[float, ...] | None = None
-    window: LoadOptions = LOAD_DEFAULTS
-    close: bool | None = None
-    engine: EngineOptions = ENGINE_DEFAULTS
-    repeat: int | None = None
-    patience_ns: int | None = None
-    reference: PlannedSubject | None = None
-    seed: int | None = None
-    share_cpus: bool = False
-    port: int | None = None
-    pools: tuple[int, ...] | None = None
-    pool_sizes: tuple[int, ...] | None = None
-    concurrency: tuple[int, ...] | None = None
-    full: bool = False
-
-    @property
-    def given(self) -> bool:
-        """Whether it says anything."""
-        fields = self.window.model_fields_set | self.engine.model_fields_set
-        return bool(fields) or self != Changes()
-
-    def of_role(self, *, clients: bool) -> Iterator[str]:
-        """The options given that are for suites of clients only, or of servers only."""
-        names = OF_CLIENTS if clients else OF_SERVERS
-        yield from (option for name, option in names.items() if getattr(self, name) is not None)
-        if not clients:
-            yield from (
-                flag_of(field)
-                for field in ("requests", "arrivals", "stages", "stages_of")
-                if self.window.gave(field)
-            )
-            of_servers = self.engine.model_fields_set - ENGINE_OF_BOTH
-            yield from sorted(map(flag_of, of_servers))
-
-
-# What the command line says of one role only, by the field of ``Changes``.
-OF_SERVERS = {
-    "connections": "--connections",
-    "pipeline": "--pipeline",
-    "rates_per_s": "--rate",
-    "close": "--close",
-    "port": "--port",
-}
-# What the engine is told where it serves clients.
-ENGINE_OF_BOTH = {"threads", "timeout_ns"}
-OF_CLIENTS = {"pools": "--pools", "pool_sizes": "--pool-size", "concurrency": "--concurrency"}
-
-
-def check_role(suite: Suite, changes: Changes) -> None:
-    """Raises ``UserError`` for an option that is not for what the suite measures."""
-    clients = suite.clients is not None
-    what, other = ("clients", "servers") if clients else ("servers", "clients")
-    for option in changes.of_role(clients=not clients):
-        raise UserError(
-            f"{option} is for suites of {other}, and this one measures {what}",
-            "`trueload suite run --help` says what each option is for",
-        )
-    http2 = suite.http2 is not None
-    if not clients and (changes.pipeline if http2 else changes.streams) is not None:
-        wrong, right = ("--pipeline", "--streams") if http2 else ("--streams", "--pipeline")
-        raise UserError(
-            f"{wrong} is of HTTP/{'1.1' if http2 else '2'}, and this suite is not", f"use {right}"
-        )
-    if changes.full and not suite.full:
-        raise UserError("--full: this suite has no larger grid", "leave --full away")
-
-
 def check_contract(suite: Suite, contract: AnyContract | ClientContract) -> None:
     """Raises ``UserError`` for a contract of another version of HTTP, or without a path that is
     asked for."""
@@ -364,9 +287,14 @@ def check_contract(suite: Suite, contract: AnyContract | ClientContract) -> None
 
 
 def make_plan(
-    name: str, suite: Suite, subjects: Sequence[PlannedSubject], changes: Changes
+    name: str,
+    suite: Suite,
+    subjects: Sequence[PlannedSubject],
+    changes: Changes,
+    reference: PlannedSubject | None = None,
 ) -> SuitePlan:
-    """The plan of a suite with what the command line changes. Pure.
+    """The plan of a suite with what the command line changes; trials are paired with ``reference``.
+    Pure.
 
     Raises ``UserError`` for both a duration and a count, for an option of the other role, and
     without any subject.
@@ -374,7 +302,7 @@ def make_plan(
     check_role(suite, changes)
     if not subjects:
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
-    axes = {"--connections": changes.connections, "--rate": changes.rates_per_s}
+    axes = {"--connections": changes.connections, "--rate": changes.rate_per_s}
     window = plan_window(suite, changes.window, axes)
     loads = tuple(_loads(suite, changes, window.stages))
     if changes.window.gave("arrivals") and not any(load.is_open for load in loads):
@@ -390,7 +318,7 @@ def make_plan(
         close=suite.close if changes.close is None else changes.close,
         repeat=_first(changes.repeat, suite.repeat),
         # Its short trials would be of the beginning of the stages alone.
-        reference=changes.reference if window.stages is None else None,
+        reference=reference if window.stages is None else None,
         patience_ns=_first(changes.patience_ns, parse_duration(suite.patience)),
         seed=_first(changes.seed, suite.seed),
         files=suite.files,
@@ -434,7 +362,7 @@ def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iter
     seen = set()
     for block in suite.loads:
         rates: Sequence[float | None] = (
-            changes.rates_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
+            changes.rate_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
         )
         numbers = changes.connections or block.connections
         if stages is not None:
@@ -472,7 +400,7 @@ def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
         found = planned_pools(
             block,
             changes.pools,
-            changes.pool_sizes,
+            changes.pool_size,
             changes.concurrency,
             changes.streams,
             suite.files,
