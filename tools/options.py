@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes down what is declared elsewhere: docs/options.md, and parts of the Python API.
 
-A field of a declaration is a row of the page and a line of a class in api/options.py; its unit has
-the type. Each function of api/protocols.py has its coroutine in aio.py, its method of
-the pytest fixture and its name in the package. tests/unit/test_options.py fails where what is
-written is not what is declared. Run it after a change, from the checkout's virtual environment:
+An option of a command is a row of the page. A field of a declaration is a line of a class in
+api/options.py; its unit has the type. Each function of api/protocols.py has its coroutine in
+aio.py, its method of the pytest fixture and its name in the package. tests/unit/test_options.py
+fails where what is written is not what is declared. Run it after a change, from the checkout's
+virtual environment:
 
     .venv/bin/python tools/options.py
 """
@@ -17,11 +18,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from trueload.api import protocols
 from trueload.api.measure import OF_PRINTING
+from trueload.cli.app import build_command
+from trueload.cli.help_groups import GROUPS, option_of
 from trueload.commands import (
     measure_options,
     metrics_flags,
@@ -33,9 +37,9 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.protocol import engine_options, load_options, request_options
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.option import Option, Settings, flag_of, name_of, options_of
+from trueload.protocol.option import Option, Settings, name_of, options_of
 from trueload.suites import changes
-from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes
+from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Http2, Suite
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "options.md"
@@ -47,6 +51,8 @@ DECLARING = (
     *(engine_options, load_options, request_options, measure_options),
     *(place_options, metrics_flags, serve_options, changes, suite_options),
 )
+HEAD = ("| option | of | suite | default | meaning |", "|---|---|---|---|---|")
+BAR = "\\|"  # within a cell
 # What only the command line has.
 PRINTING = {*OF_PRINTING, "published"}
 NOT_TYPED = {"RatioOptions", "WsLimitOptions", "BroadcastOptions"}
@@ -79,10 +85,9 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 KEPT = {"SuiteEngineOptions", "SuiteWindowOptions", "ServeOptions"}
 INTRODUCTION = """# Options
 
-This page lists the options of the load and of the engine, which every command that generates load
-takes. It also says how to set defaults of your own. Each option is declared once, in the code, and
-the tables come from there. For the other options of a command see its help, such as
-`trueload http --help`.
+This page lists the options of all commands that measure or serve, and says how to set defaults of
+your own. Each option is declared once, in the code, and the tables come from there. `-h` lists the
+usual options of a command, `--help` all of them.
 
 - **Python:** an option is a keyword argument, with `_` for `-`: `connect_rate="500/s"`.
 - **Suite:** the third column of the tables below is the key in a suite's file. A key of `[[loads]]`
@@ -120,36 +125,70 @@ An environment variable sets the default of one option: `TRUELOAD_HTTP_CONNECTIO
 
 def page() -> str:
     """docs/options.md."""
+    tables: dict[str, dict[tuple[str, str, str], list[str]]] = {title: {} for title in GROUPS}
+    for path, command in leaves(build_command()):
+        for parameter in command.params:
+            if (found := option_of(parameter)) is not None:
+                option, default = found
+                cells = (flags(parameter, option), shown(option, default), option.help_of(path))
+                tables[option.group].setdefault(cells, []).append(path)
     parts = [INTRODUCTION]
-    for title, model in (("The load", LoadOptions), ("The engine", EngineOptions)):
-        head = (
-            f"## {title}\n\n| option | Python | suite | default | meaning |\n|---|---|---|---|---|"
-        )
-        parts.append("\n".join([head, *rows(model)]) + "\n")
+    for title, table in tables.items():
+        if table:
+            head = (
+                f"## {title}\n\n| option | of | suite | default | meaning |\n|---|---|---|---|---|"
+            )
+            parts.append("\n".join([head, *rows(table)]) + "\n")
     return "\n".join(parts)
 
 
-def rows(model: type[Settings]) -> Iterator[str]:
-    """A row for each setting."""
-    for field, option in options_of(model).items():
-        name = name_of(field)
-        default = option.default_text(model.model_fields[field].default)
-        short = f"`{option.short}`, " if option.short else ""
-        metavar = option.unit.metavar.strip("<>").replace("|", "\\|")
-        cells = (
-            f"{short}`{flag_of(field)} {metavar}`",
-            f"`{name}`",
-            key(name),
-            f"`{default}`" if default and not option.unset else default,
-            option.help.replace("|", "\\|"),
-        )
-        yield f"| {' | '.join(cells)} |"
+def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command that is no group, by its path."""
+    children = getattr(node, "commands", {})
+    if not children:
+        yield path, node
+    for name, child in children.items():
+        yield from leaves(child, f"{path} {name}".strip())
 
 
-def key(name: str) -> str:
-    """Where a suite's file has a setting, if it does."""
-    if name in (*ENGINE_KEYS, *WINDOW_KEYS):
+def rows(table: Mapping[tuple[str, str, str], list[str]]) -> Iterator[str]:
+    """A row for each option, and one more for each other text that it has, behind it."""
+    order = list(dict.fromkeys(long_name(cells[0]) for cells in table))
+    for cells in sorted(table, key=lambda cells: order.index(long_name(cells[0]))):
+        commands = table[cells]
+        suite_key = key(long_name(cells[0]).replace("-", "_"), commands)
+        found = (cells[0], ", ".join(commands), suite_key, *cells[1:])
+        yield f"| {' | '.join(each.replace('|', BAR) for each in found)} |"
+
+
+def long_name(flags: str) -> str:
+    """The name of an option, without dashes."""
+    return str(re.findall(r"--([a-z0-9-]+)", flags)[0])
+
+
+def flags(parameter: Any, option: Option) -> str:
+    """An option as it is typed."""
+    words: list[str] = [*parameter.opts, *parameter.secondary_opts]
+    words[-1] = f"{words[-1]} {option.unit.metavar.strip('<>')}".rstrip()
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def shown(option: Option, default: object) -> str:
+    """A default: as it is typed, or in words."""
+    text = option.default_text(default)
+    return f"`{text}`" if text and not option.unset else text
+
+
+def key(name: str, commands: Sequence[str]) -> str:
+    """Where a suite's file has an option of these commands, if it does."""
+    if all(path.startswith("serve") for path in commands):
+        return ""
+    if name in (*ENGINE_KEYS, *WINDOW_KEYS) or (
+        "suite run" in commands and name in Suite.model_fields
+    ):
         return f"`{name}`"
+    if name in Http2.model_fields:
+        return f"`{name}` of `[http2]`"
     return f"`{name}` of `[[loads]]`" if name in Axes.model_fields else ""
 
 

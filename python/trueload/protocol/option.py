@@ -81,10 +81,14 @@ class Option:
             return self.unset
         return self.unit.show(default)
 
+    def help_of(self, command: str) -> str:
+        """The help of a command."""
+        return self.texts.get(command, self.help)
+
     def text(self, default: object, command: str = "") -> str:
-        """The help of a command: its text, and the default."""
+        """The help of a command, with the default."""
         shown = self.default_text(default)
-        said = self.texts.get(command, self.help)
+        said = self.help_of(command)
         return f"{said}  [default: {shown}]" if shown else said
 
 
