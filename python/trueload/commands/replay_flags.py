@@ -9,7 +9,7 @@ from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Open, Requests
-from trueload.protocol.request_options import HttpOptions
+from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.make import make_request
 from trueload.request.recording import Beside, read_recording
 from trueload.request.replay import Replay
@@ -23,7 +23,7 @@ TIMES_HAS = "the recording has its own times: --speed changes them"
 NO_URL = "write `trueload http URL --replay FILE`: a recording is never sent to where it comes from"
 
 _OWN = (
-    *("method", "body", "body_file", "targets", "scenario", "data", "stream"),
+    *(*OF_ONE_REQUEST, "targets", "scenario", "data", "stream"),
     *("expect_body", "expect_same"),
 )
 

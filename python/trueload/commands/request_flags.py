@@ -21,6 +21,7 @@ from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
 from trueload.errors import UserError
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import (
+    OF_ONE_REQUEST,
     ContentOptions,
     DialogueOptions,
     Http2Options,
@@ -69,14 +70,14 @@ def read_asked(url: str | None, given: HttpOptions) -> Asked:
     several: tuple[TargetSpec, ...] = ()
     recorded = replay_of(given, base)
     if given.scenario is not None:
-        _refuse_beside(given, "scenario", STEPS_HAVE, "method", "body", "body_file", "expect_body")
+        _refuse_beside(given, "scenario", STEPS_HAVE, *OF_ONE_REQUEST, "expect_body")
         _refuse_beside(given, "scenario", "keep one of them", "targets")
         check_streams(given.streams)
         beside = Beside(base, headers, user, expect, given.data)
         target, steps = read_scenario(given.scenario, beside)
         request, shown = None, (base or target).url
     elif given.targets is not None:
-        _refuse_beside(given, "targets", LINES_HAVE, "method", "body", "body_file")
+        _refuse_beside(given, "targets", LINES_HAVE, *OF_ONE_REQUEST)
         origins, several = read_targets(given.targets, Defaults(base, headers, user, expect))
         target, request, shown = origins[0], None, shown_origins(origins)
     elif base is None:
@@ -196,8 +197,9 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions]:
 
     Options given beside it take precedence. Raises ``UserError``.
     """
-    alone = ("targets", "scenario", "replay", "method", "user", "body", "body_file")
-    _refuse_beside(given, "curl", CURL_HAS, *alone)
+    _refuse_beside(
+        given, "curl", CURL_HAS, "targets", "scenario", "replay", "user", *OF_ONE_REQUEST
+    )
     copied = parse_curl(given.curl or "")
     body = copied.body
     update = {

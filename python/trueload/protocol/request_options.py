@@ -194,6 +194,10 @@ class ContentOptions(HeaderOptions):
     )
 
 
+OF_ONE_REQUEST = ("method", "body", "body_file")
+"""What a single request has, and targets, scenarios, recordings and curl commands have instead."""
+
+
 class RecordedOptions(Settings):
     """Sessions and recorded traffic, which `ab` cannot send."""
 
