@@ -222,7 +222,7 @@ def test_data_comes_from_files_as_curl_reads_them(tmp_path: Path) -> None:
         ("curl -Z http://a/", "has -Z, which is not known", "leave it out"),
         ("curl -L http://a/", "has -L, which is not known", "use --follow 10 beside --curl"),
         ("curl --location http://a/", "has --location, which", "use --follow 10 beside --curl"),
-        ("curl -F a=b http://a/", "has -F, which", "--data-binary @FILE"),
+        ("curl -F a=b http://a/", "has -F, which", "--form NAME=VALUE"),
         ("curl --http2 http://a/", "has --http2, which", "--http auto for https://"),
         ("curl --http2 http://a/", "has --http2, which", "--http 2 for http:// if"),
         ("curl --http2-prior-knowledge http://a/", "has --http2-prior", "--http 2"),

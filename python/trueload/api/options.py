@@ -154,6 +154,7 @@ class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
     method: Text
     body: Body
     body_file: Name
+    form: Texts
     keep_body: Flag
     data: Name
     data_order: Literal["sequential", "shuffled", "unique"] | None

@@ -32,6 +32,7 @@ from trueload.protocol.request_options import (
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
 from trueload.request.follow import check_requests
+from trueload.request.form import make_form
 from trueload.request.http2 import make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import origin_specs, shown_origins, tls_of_origins
@@ -57,7 +58,7 @@ def read_asked(url: str | None, given: HttpOptions) -> Asked:
         if url is not None:
             raise UserError("--curl and a URL exclude each other", CURL_HAS)
         return read_asked(*of_curl(given))
-    if given.keep_body and given.body is None and given.expect_body is None:
+    if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
     base = None if url is None else parse_given_url(url)
@@ -86,12 +87,7 @@ def read_asked(url: str | None, given: HttpOptions) -> Asked:
         )
     else:
         target, shown = base, base.url
-        content = read_body(given.body, given.body_file)
-        request = None
-        if recorded is None:
-            request = make_request(
-                target, method=given.method, headers=headers, user=user, body=content
-            )
+        request = None if recorded is not None else _request(target, given)
     origins = origins or (target,)
     sent = [each.request for each in several] + ([] if request is None else [request])
     rows = _read_data(given, sent, several, steps)
@@ -148,6 +144,17 @@ UrlArgument = Annotated[
 def read_http(given: HttpOptions, url: UrlArgument = None) -> Asked:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     return read_asked(url, given)
+
+
+def _request(target: Target, given: ContentOptions) -> Request:
+    """Return the one request that is sent. Raises ``UserError``."""
+    lines, body = given.header, read_body(given.body, given.body_file)
+    if given.form:
+        if body is not None:
+            raise UserError("--form and a body exclude each other", "keep one of them")
+        content_type, body = make_form(given.form)
+        lines = replace_headers(lines, [f"Content-Type: {content_type}"])
+    return make_request(target, method=given.method, headers=lines, user=given.user, body=body)
 
 
 def _checked(traffic: Traffic) -> Traffic:

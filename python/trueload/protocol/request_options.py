@@ -166,6 +166,12 @@ class ContentOptions(HeaderOptions):
         "File to send as the body of each request; - for stdin.",
         "File to send as the body",
     )
+    form: tuple[str, ...] = option(
+        Unit("NAME=VALUE"),
+        "Field to send in a form (multipart/form-data): NAME=VALUE, or NAME=@FILE for a file;"
+        " repeatable.",
+        several=True,
+    )
     keep_body: bool = option(
         FLAG, "Store bodies given on the command line as they are, instead of their SHA-256."
     )
@@ -194,7 +200,7 @@ class ContentOptions(HeaderOptions):
     )
 
 
-OF_ONE_REQUEST = ("method", "body", "body_file")
+OF_ONE_REQUEST = ("method", "body", "body_file", "form")
 """What a single request has, and targets, scenarios, recordings and curl commands have instead."""
 
 

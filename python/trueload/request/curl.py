@@ -81,7 +81,7 @@ _FIELDS = {
 
 ADVICE = {
     "--location": "leave it out, and use --follow 10 beside --curl",
-    "--form": "save the multipart body in a file, and use --data-binary @FILE",
+    "--form": "write the URL and use trueload's own --form NAME=VALUE or NAME=@FILE",
     "--data-urlencode": "percent-encode it, and use --data",
     "--upload-file": "use -X PUT --data-binary @FILE",
     "--oauth2-bearer": "use -H 'Authorization: Bearer …'",

@@ -29,8 +29,16 @@ _USER_FLAGS = ("--user",)
 _CURL_FLAGS = ("--curl",)
 _HEADER_FLAGS = ("-H", "--header")
 _BODY_FLAGS = ("--body", "--expect-body")
+_FORM_FLAGS = ("--form",)
 _SUBPROTOCOL_FLAGS = ("--subprotocol",)
-_SECRET_FLAGS = (*_USER_FLAGS, *_CURL_FLAGS, *_HEADER_FLAGS, *_BODY_FLAGS, *_SUBPROTOCOL_FLAGS)
+_SECRET_FLAGS = (
+    *_USER_FLAGS,
+    *_CURL_FLAGS,
+    *_HEADER_FLAGS,
+    *_BODY_FLAGS,
+    *_FORM_FLAGS,
+    *_SUBPROTOCOL_FLAGS,
+)
 # Browsers can set no other header of a WebSocket, so tokens are often sent in this one.
 _SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 
@@ -133,6 +141,10 @@ def _redact_flag(flag: str, value: str, keep_body: bool) -> str:
         return _redact_header_line(value)
     if flag in _BODY_FLAGS:
         return value if keep_body else redact_body(value)
+    if flag in _FORM_FLAGS:
+        name, equals, text = value.partition("=")
+        kept = keep_body or not equals or text.startswith("@")  # a file's name
+        return value if kept else f"{name}={redact_body(text)}"
     if flag in _SUBPROTOCOL_FLAGS:
         return REDACTED if is_secret_name(value) else value
     return redact_curl(value, keep_body=keep_body)

@@ -1,0 +1,82 @@
+"""``--form`` sends what a browser sends, and nothing of it is stored."""
+
+from __future__ import annotations
+
+from email.message import Message
+from email.parser import BytesParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trueload.commands.http import read_job
+from trueload.errors import UserError
+from trueload.request.form import make_form
+from trueload.request.redact import redact_command
+
+URL = "http://127.0.0.1:1/upload"
+
+
+def parts(content_type: str, body: bytes) -> list[Message]:
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    found = BytesParser().parsebytes(head + body)
+    assert found.is_multipart()
+    assert not found.defects
+    return list(found.get_payload())
+
+
+def test_a_form_has_fields_and_files(tmp_path: Path) -> None:
+    picture = tmp_path / "a b.png"
+    picture.write_bytes(b"\x89PNG\r\n--\x00")
+    name, file, empty = parts(*make_form(["name=Ann=B\r\n", f"file=@{picture}", 'qu"ote=']))
+    assert name.get_param("name", header="content-disposition") == "name"
+    assert name.get_payload(decode=True) == b"Ann=B\r\n"
+    assert file.get_filename() == "a b.png"
+    assert file.get_content_type() == "image/png"
+    assert file.get_payload(decode=True) == picture.read_bytes()
+    assert empty.get_param("name", header="content-disposition") == "qu%22ote"
+    assert empty.get_payload(decode=True) == b""
+
+
+def test_the_same_form_has_the_same_bytes() -> None:
+    assert make_form(["a=1", "b=2"]) == make_form(["a=1", "b=2"])
+    assert make_form(["a=1"])[0] != make_form(["a=2"])[0]
+
+
+def test_a_form_is_posted_with_its_type() -> None:
+    job = read_job(url=URL, form=["a={random}"], header=["content-type: text/plain", "X: y"])
+    request = job.spec.traffic.request
+    assert request is not None
+    assert request.method == "POST"
+    assert [name for name, _ in request.headers] == ["X", "Content-Type"]
+    [part] = parts(request.headers[1][1], request.body or b"")
+    assert part.get_payload() == "{random}"
+    assert job.spec.traffic.has_random
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"form": ["=x"]}, "--form has no name and value"),
+        ({"form": ["x"]}, "--form has no name and value"),
+        ({"form": ["x=@/no/such/file"]}, "the file '/no/such/file'"),
+        ({"form": ["x=y"], "body": "z"}, "--form and a body exclude each other"),
+        ({"form": ["x=y"], "curl": "curl http://h/", "url": None}, "--curl and --form"),
+        ({"form": ["x=y"], "replay": Path("log")}, "--replay and --form"),
+        ({"form": ["x=y"], "targets": Path("t")}, "--targets and --form"),
+        ({"form": ["x=y"], "scenario": Path("s")}, "--scenario and --form"),
+    ],
+)
+def test_what_is_no_form_or_excludes_it_is_one_line_and_a_hint(
+    flags: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message) as refused:
+        read_job(**{"url": URL, **flags})
+    assert refused.value.hint
+
+
+def test_a_stored_command_has_no_value_of_a_form_but_the_names_of_files() -> None:
+    words = ["trueload", "http", URL, "--form", "pin=1234", "--form=file=@a.png"]
+    *_, field, file = redact_command(words)
+    assert field.startswith("pin=<body: 4 bytes, SHA-256 ")
+    assert file == "--form=file=@a.png"
+    assert redact_command([*words, "--keep-body"])[4] == "pin=1234"
