@@ -2,7 +2,7 @@
 
 How: each call runs the function of the same name in a thread of its own, so the event loop goes on.
 If the task is cancelled, the measurement ends as by Ctrl-C: its engine ends, what was measured is
-saved, and then the cancellation goes on. Must not know what is measured.
+saved, and then the cancellation goes on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Removes escape sequences of terminals (colours, titles, links) from text of others. Pure.
 
 They are removed whole: without only the escape character, their letters and digits would stay and
-look like a part of the text. Must not know where a text comes from.
+look like a part of the text.
 """
 
 from __future__ import annotations

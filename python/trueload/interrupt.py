@@ -3,7 +3,7 @@
 The first signal only sets the flag. The code that measures looks at it (at least every 100 ms),
 ends politely and saves. The second signal raises ``KeyboardInterrupt`` at once, wherever the main
 thread is; ``finally`` blocks then kill what was started. A library that only borrows the signals
-for a while passes the first one on afterwards. Must not know what is interrupted.
+for a while passes the first one on afterwards.
 """
 
 from __future__ import annotations

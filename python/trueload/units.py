@@ -2,7 +2,7 @@
 
 Strategy: a number, then a unit from a table. Fractions are exact (``Decimal``), so ``0.1s`` is
 exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what would be right. This
-module must not know what the values are for.
+module
 """
 
 from __future__ import annotations

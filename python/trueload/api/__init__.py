@@ -6,8 +6,6 @@ and there is one way to measure. Nothing is printed. A signal ends a measurement
 line and what was measured is saved. Then the signal goes to the handler that was installed before:
 Ctrl-C becomes a ``KeyboardInterrupt``. A function blocks until its result is there, also in a
 thread and under a running asyncio loop. Nothing here needs the main thread or a loop.
-
-Must not know: what any option means.
 """
 
 from __future__ import annotations

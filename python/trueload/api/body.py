@@ -1,7 +1,4 @@
-"""The keyword argument ``body``: text and bytes as they are, dicts and lists as JSON. Pure.
-
-Must not know: which command sends it.
-"""
+"""The keyword argument ``body``: text and bytes as they are, dicts and lists as JSON. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Runs the job of a command for a function, without showing anything, and returns a typed result.
-
-Must not know: what any option means, which protocol is measured.
-"""
+"""Runs the job of a command for a function, shows nothing, and returns a typed result."""
 
 from __future__ import annotations
 

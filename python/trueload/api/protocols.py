@@ -1,7 +1,7 @@
 """The functions and keyword arguments of each protocol: what loads a server, and what serves.
 
 ``trueload.aio``, the pytest fixture and the package's names follow from these functions
-(tools/options.py writes them). Must not know: what any option means.
+(tools/options.py writes them).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``trueload.serve``: a reference server that runs as long as a ``with`` block.
 
 How: the command's own code parses the options and starts an engine that serves. A thread reads the
-engine's output, so that its pipe never fills. Must not know: what is served.
+engine's output, so that its pipe never fills.
 """
 
 from __future__ import annotations

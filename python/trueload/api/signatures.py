@@ -1,6 +1,6 @@
 """Signatures that name every option, for ``help()`` and completion in notebooks.
 
-Without them both would show only ``**options``. Must not know: any option.
+Without them both would show only ``**options``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``trueload ab URL_A URL_B``: tells which of two servers is better, by alternating pairs.
 
-How: ``commands.ab`` measures, and this shows. Must not know: how a ratio is computed.
+How: ``commands.ab`` measures, and this shows.
 """
 
 from __future__ import annotations
@@ -62,10 +62,7 @@ def run_ab(job: AbJob) -> int:
         seen = exports.beside(watch(live=first.live))
         done, saved = measure_ab(job, interrupt, watch=seen)
         code = exit_code(
-            done.records,
-            done.crossed,
-            interrupted=interrupt.requested,
-            strict=first.given.strict,
+            done.records, done.crossed, interrupted=interrupt.requested, strict=first.given.strict
         )
         with contextlib.suppress(*([OSError] if interrupt.requested else [])):
             if not _show(job, done, saved):

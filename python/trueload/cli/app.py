@@ -3,7 +3,7 @@
 Strategy: typer parses and calls. ``main`` turns the outcome, a return value or an exception, into
 an exit code and at most two lines on stderr. ``error:`` names the mistake, ``hint:`` the next step.
 Only the module of the requested command is imported, so that ``trueload serve`` does not wait for
-the statistics. This module must not know what any command does.
+the statistics.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """``trueload completion``: the script that makes a shell complete trueload's command lines.
 
 How: the script is typer's. At each press of Tab it starts ``trueload`` with ``VARIABLE`` set, and
-``answer`` prints what fits. Only the module of the command being typed is imported. Must not know:
-what any command does.
+``answer`` prints what fits. Only the module of the command being typed is imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``trueload import``: makes a file of trueload's own out of what other programs have recorded.
-
-Must not know: how a recording is read, or how a scenario is written.
-"""
+"""``trueload import``: makes a file of trueload's own out of what other programs have recorded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``trueload http URL`` and the like for every protocol: loads a server and reports the result.
-
-Must not know: how the flags are read, or how a trial works.
-"""
+"""``trueload http URL`` and the like for every protocol: loads a server and reports the result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``trueload report``: runs as one HTML page, and its charts as files.
 
 How: everything heavy is imported only here, and a thread starts the renderer of charts while the
-rows are read. Must not know: how a chart is drawn.
+rows are read.
 """
 
 from __future__ import annotations

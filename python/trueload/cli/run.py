@@ -1,7 +1,4 @@
-"""A job on the command line: measures, saves, shows, and returns the exit code.
-
-Must not know: how a trial works, or any protocol.
-"""
+"""A job on the command line: measures, saves, shows, and returns the exit code."""
 
 from __future__ import annotations
 

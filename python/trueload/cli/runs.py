@@ -1,7 +1,6 @@
 """``trueload runs``: what has been measured, kept in the store.
 
-Runs are named by their id, a prefix that only one has, a tag, or ``last``. Must not know: how runs
-are made.
+Runs are named by their id, a prefix that only one has, a tag, or ``last``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``trueload runs delete`` and ``runs prune``: remove runs that are no longer needed.
-
-Must not know: how a store is made smaller.
-"""
+"""``trueload runs delete`` and ``runs prune``: remove runs that are no longer needed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A search on the command line: shows its steps as they end, and then its result.
-
-Must not know: protocols, or how a step is chosen.
-"""
+"""A search on the command line: shows its steps as they end, and then its result."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 How: the engine serves. This command waits for its lines, prints where it listens, and ends it on
 the first signal. It must start quickly, as suites start it as a subject. So nothing of the
-statistics, the store or the terminal is imported here. Must not know: trials.
+statistics, the store or the terminal is imported here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The three standard streams of a process, made safe to use.
 
 They may have been closed at the start (``>&-``), made non-blocking by another process, or be unable
-to take all text. Must not know: what is written there.
+to take all text.
 """
 
 from __future__ import annotations

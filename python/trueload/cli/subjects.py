@@ -2,8 +2,6 @@
 
 How: each command selects variants from the catalogue and prints one line for each, or one
 JSON object. What a subject answers is printed without control characters.
-
-Must not know: loads and figures.
 """
 
 from __future__ import annotations
@@ -250,11 +248,7 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
 
 
 def _checked_client(
-    subject: Subject,
-    built: Build,
-    name: str,
-    contract: ClientContract,
-    stopped: Callable[[], bool],
+    subject: Subject, built: Build, name: str, contract: ClientContract, stopped: Callable[[], bool]
 ) -> Checked:
     """A client, in every run of its contract; what it cannot do is only noted."""
 

@@ -1,8 +1,6 @@
 """`trueload suite`: runs a suite, or continues one.
 
 How: what is shown is read back from the store, so that what is printed is what was saved.
-
-Must not know: how a subject is run or a figure computed.
 """
 
 from __future__ import annotations
@@ -18,14 +16,7 @@ from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_new import new_suite
 from trueload.commands.flags import command
 from trueload.commands.options import check_writable
-from trueload.commands.suite import (
-    STDOUT,
-    SuiteAsked,
-    execute,
-    read_suite,
-    start_suite,
-    talk,
-)
+from trueload.commands.suite import STDOUT, SuiteAsked, execute, read_suite, start_suite, talk
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt

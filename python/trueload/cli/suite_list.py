@@ -1,7 +1,4 @@
-"""`trueload suite list`: the suites of the catalogue, and those whose file is broken.
-
-Must not know: how a suite is run.
-"""
+"""`trueload suite list`: the suites of the catalogue, and those whose file is broken."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ from trueload.report.grid import Grid, text_lines
 from trueload.suites.definition import Suite, load_suite, suite_names
 
 
-def list_suites(
-    as_json: AsJsonOption = False,
-) -> None:
+def list_suites(as_json: AsJsonOption = False) -> None:
     """List the suites of the catalogue.
 
     Exit codes: 0 all can be read; 2 a suite is broken, and is listed as broken.

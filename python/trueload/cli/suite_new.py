@@ -1,7 +1,4 @@
-"""`trueload suite new`: a suite of one's own, as files in the current folder.
-
-Must not know: what is in them.
-"""
+"""`trueload suite new`: a suite of one's own, as files in the current folder."""
 
 from __future__ import annotations
 

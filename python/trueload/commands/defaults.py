@@ -2,7 +2,7 @@
 
 How: defaults are inserted in front of the words of a command line, unless it has that option
 itself, or one that replaces it. So a default is parsed, refused, recorded and repeated as if it had
-been typed. Must not know: what any option means.
+been typed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Checks whether a machine is fit to measure: what would spoil a result, and its remedy.
 
 How: facts in, findings out. ``examine`` is a pure function. Each judge looks at the facts and makes
-one finding, and ``JUDGES`` is the table of them. A judge without facts says n/a. Must not know: how
-the facts are found (``machine``) and how findings are shown.
+one finding, and ``JUDGES`` is the table of them. A judge without facts says n/a.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: a command's flags are the parameters of one function, declared once. Another command takes them
 over through its signature, without those it has no use for. So a flag added to one of them is added
-to all. Must not know: any flag.
+to all.
 """
 
 from __future__ import annotations

@@ -80,20 +80,8 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
         ("--duration", "--body-file"),
         "use --duration 10s or --body-file FILE",
     ),
-    ForeignFlag(
-        "-q",
-        "hey and oha",
-        "rate",
-        ("--rate",),
-        "use --rate 5k/s",
-    ),
-    ForeignFlag(
-        "-R",
-        "wrk2",
-        "rate",
-        ("--rate",),
-        "use --rate 5k/s",
-    ),
+    ForeignFlag("-q", "hey and oha", "rate", ("--rate",), "use --rate 5k/s"),
+    ForeignFlag("-R", "wrk2", "rate", ("--rate",), "use --rate 5k/s"),
     ForeignFlag(
         "-k",
         "ab",

@@ -1,7 +1,7 @@
 """The combined flags of when to send: rate, stages, connections, duration, warm-up.
 
 How: combinations that exclude each other are refused in one place, with one line and one hint. The
-rest is one load, one stop rule and one warm-up. Must not know: what is done with them.
+rest is one load, one stop rule and one warm-up.
 """
 
 from __future__ import annotations

@@ -36,10 +36,7 @@ from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
-from trueload.record.thresholds import (
-    Condition,
-    parse_condition,
-)
+from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.follow import check_load
 from trueload.request.origins import check_origins
 from trueload.stats import parse_percentile

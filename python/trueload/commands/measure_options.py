@@ -19,10 +19,8 @@ SEARCH, OUTPUT = "Search, thresholds and repetitions", "Output"
 CONDITION = Unit("CONDITION")
 
 
-class SearchOptions(Settings):
+class SearchOptions(Settings, group=SEARCH):
     """A search for the largest load that keeps to a limit."""
-
-    group = SEARCH
 
     limit: str | None = option(
         CONDITION,
@@ -38,10 +36,8 @@ class SearchOptions(Settings):
     )
 
 
-class JudgingOptions(Settings):
+class JudgingOptions(Settings, group=SEARCH):
     """What the exit code says of a result."""
-
-    group = SEARCH
 
     fail_on: tuple[str, ...] = option(
         CONDITION,
@@ -54,10 +50,8 @@ class JudgingOptions(Settings):
     strict: bool = option(FLAG, "Exit with code 4 also when the verdict is suspect.")
 
 
-class RatioOptions(Settings):
+class RatioOptions(Settings, group=SEARCH):
     """A comparison, and what the exit code says of it."""
-
-    group = SEARCH
 
     fail_on: tuple[str, ...] = option(
         CONDITION,
@@ -76,10 +70,8 @@ class RatioOptions(Settings):
     )
 
 
-class JsonOptions(Settings):
+class JsonOptions(Settings, group=OUTPUT):
     """The result for a program."""
-
-    group = OUTPUT
 
     json_path: Path | None = option(
         FILE,
@@ -88,18 +80,14 @@ class JsonOptions(Settings):
     )
 
 
-class LiveOptions(Settings):
+class LiveOptions(Settings, group=OUTPUT):
     """What is shown meanwhile."""
-
-    group = OUTPUT
 
     no_live: bool = option(FLAG, "Show no live view on a terminal, and ignore the key q.")
 
 
-class ResultOptions(LiveOptions, JsonOptions, JudgingOptions):
+class ResultOptions(LiveOptions, JsonOptions, JudgingOptions, group=OUTPUT):
     """What happens with the result of any measurement."""
-
-    group = OUTPUT
 
     quiet: bool = option(
         FLAG,
@@ -114,10 +102,8 @@ class ResultOptions(LiveOptions, JsonOptions, JudgingOptions):
     )
 
 
-class MeasureOptions(ResultOptions, RepeatOptions, SearchOptions):
+class MeasureOptions(ResultOptions, RepeatOptions, SearchOptions, group=OUTPUT):
     """All of them."""
-
-    group = OUTPUT
 
     format: OutputFormat = option(
         one_of(*get_args(OutputFormat)),
@@ -133,10 +119,8 @@ class MeasureOptions(ResultOptions, RepeatOptions, SearchOptions):
     )
 
 
-class WsLimitOptions(Settings):
+class WsLimitOptions(Settings, group=SEARCH):
     """What echoes and broadcasts have in another form."""
-
-    group = SEARCH
 
     limit: str | None = option(
         CONDITION,

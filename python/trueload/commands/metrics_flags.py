@@ -68,10 +68,8 @@ def _checked_url(text: str, called: str) -> str:
     return base if base.endswith(OTLP_PATH) else base + OTLP_PATH
 
 
-class MetricsOptions(Settings):
+class MetricsOptions(Settings, group="Metrics"):
     """Where metrics are sent during a measurement."""
-
-    group = "Metrics"
 
     prometheus: ScrapeAt | None = option(
         Unit("[HOST:]PORT", _scrape_at, keyword="Number"),

@@ -17,15 +17,7 @@ from trueload.errors import UserError
 from trueload.machine.processes import identity
 from trueload.places import named
 from trueload.places.named import Where
-from trueload.protocol.option import (
-    FILE,
-    FLAG,
-    SPAN,
-    Settings,
-    Unit,
-    option,
-    positive_count,
-)
+from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, option, positive_count
 from trueload.protocol.plan import EngineOptions
 
 LATE_HOSTS_MAX = 64  # they join one after the other
@@ -48,10 +40,8 @@ def _hosts(text: str) -> int | named.HostRange:
 _PLACE = Unit("PLACE", named.parse_place)
 
 
-class ServerPlaceOptions(Settings):
+class ServerPlaceOptions(Settings, group="Where it runs"):
     """Where the server runs."""
-
-    group = "Where it runs"
 
     server_place: Any = option(
         _PLACE,
@@ -60,10 +50,8 @@ class ServerPlaceOptions(Settings):
     )
 
 
-class PlaceOptions(ServerPlaceOptions):
+class PlaceOptions(ServerPlaceOptions, group="Where it runs"):
     """Where the engines run."""
-
-    group = "Where it runs"
 
     place: tuple[Any, ...] = option(
         _PLACE,
@@ -96,15 +84,12 @@ class PlaceOptions(ServerPlaceOptions):
         "Lab file (places.toml) with the generator hosts, instead of --place, and the server host.",
     )
     no_cache: bool = option(
-        FLAG,
-        "Remove the engine from other hosts at the end, instead of keeping it for later runs.",
+        FLAG, "Remove the engine from other hosts at the end, instead of keeping it for later runs."
     )
 
 
-class ServerPidOptions(Settings):
+class ServerPidOptions(Settings, group="Where it runs"):
     """The process whose CPU time and memory count as the server's."""
-
-    group = "Where it runs"
 
     server_pid: int | None = option(
         Unit("PID", positive_count(PIDS_MAX), keyword="Number"),

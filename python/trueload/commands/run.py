@@ -1,7 +1,6 @@
 """Carries out a job: measures as often as asked for, and saves.
 
-How: each trial is saved as soon as it has ended. Must not know: how a trial works, any protocol, or
-how a result is shown.
+How: each trial is saved as soon as it has ended.
 """
 
 from __future__ import annotations

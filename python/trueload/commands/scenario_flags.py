@@ -1,4 +1,4 @@
-"""Which other flags a scenario can be combined with. Must not know how a session is run."""
+"""Which other flags a scenario can be combined with."""
 
 from __future__ import annotations
 

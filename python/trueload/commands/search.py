@@ -24,11 +24,7 @@ from trueload.report.live import Watch, unwatched
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
 from trueload.search.execute import UNITS, SearchPlan, Taken, make_bounds, search, spec_at
-from trueload.search.found import (
-    deciding,
-    labels,
-    plan_json,
-)
+from trueload.search.found import deciding, labels, plan_json
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
 

@@ -49,10 +49,8 @@ def _streams(text: str) -> int:
 _SHARE = Unit("SHARE", parse_share, keyword="ShareOf")
 
 
-class ServeOptions(ServerPlaceOptions, ThreadOptions, JsonOptions):
+class ServeOptions(ServerPlaceOptions, ThreadOptions, JsonOptions, group="Where it listens"):
     """What every reference server has."""
-
-    group = "Where it listens"
 
     listen: str = option(
         Unit("IP:PORT"),
@@ -63,10 +61,8 @@ class ServeOptions(ServerPlaceOptions, ThreadOptions, JsonOptions):
     )
 
 
-class ServeTlsOptions(ServeOptions, IdentityOptions):
+class ServeTlsOptions(ServeOptions, IdentityOptions, group="TLS"):
     """A server that may speak TLS."""
-
-    group = "TLS"
 
     tls: bool = option(
         FLAG,
@@ -80,10 +76,8 @@ class ServeWsOptions(ServeTlsOptions, DialectOptions):
     """All of `serve ws`."""
 
 
-class ServeHttpOptions(ServeTlsOptions):
+class ServeHttpOptions(ServeTlsOptions, group="Faults on purpose"):
     """All of `serve http`: its record of clients, and the errors it makes on purpose."""
-
-    group = "Faults on purpose"
 
     record: bool = option(
         FLAG,

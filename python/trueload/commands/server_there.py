@@ -3,7 +3,7 @@
 It listens at the address of the URL, and is accounted for there like a server of this machine.
 
 How: an engine at the place serves, and an agent beside it samples what that uses. Both end with the
-measurement. Must not know: how a load is measured.
+measurement.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The two sides of ``trueload ab``: each is a URL, or a subject of the catalogue.
 
-A subject is started again for each of its trials. Must not know: what is done with the records.
+A subject is started again for each of its trials.
 """
 
 from __future__ import annotations

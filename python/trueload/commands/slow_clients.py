@@ -1,7 +1,4 @@
-"""Slow clients (``--read-rate``, ``--write-rate``): what they exclude, and what they have time for.
-
-Must not know: how a connection is made slow.
-"""
+"""Slow clients (``--read-rate``, ``--write-rate``): what they exclude, and how long they take."""
 
 from __future__ import annotations
 

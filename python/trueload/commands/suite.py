@@ -50,12 +50,7 @@ from trueload.subjects.manifest import Subject, parse_selects
 from trueload.suites.broadcast import measure_broadcast
 from trueload.suites.changes import Changes
 from trueload.suites.choose import choose_subjects
-from trueload.suites.definition import (
-    WINDOW_KEYS,
-    Suite,
-    find_suite,
-    load_suite,
-)
+from trueload.suites.definition import WINDOW_KEYS, Suite, find_suite, load_suite
 from trueload.suites.execute import Execution, changed_subjects
 from trueload.suites.plan import (
     PlannedLoad,

@@ -12,10 +12,8 @@ Format = Literal["text", "csv", "markdown", "json"]
 Pair = Literal["reference", "none"]
 
 
-class SuiteOptions(LiveOptions, JsonOptions, Changes):
+class SuiteOptions(LiveOptions, JsonOptions, Changes, group=OUTPUT):
     """What a suite measures, and how it is shown."""
-
-    group = OUTPUT
 
     subjects: tuple[str, ...] = option(
         Unit("SELECT,…"),
@@ -52,7 +50,5 @@ class SuiteOptions(LiveOptions, JsonOptions, Changes):
         group=OUTPUT,
     )
     published: bool = option(
-        FLAG,
-        "Add the best repetition of each subject, as published tables give it.",
-        group=OUTPUT,
+        FLAG, "Add the best repetition of each subject, as published tables give it.", group=OUTPUT
     )

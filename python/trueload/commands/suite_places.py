@@ -1,7 +1,4 @@
-"""Opens the hosts of a suite's load and its subjects for as long as the suite lasts.
-
-Must not know: how a subject is built or measured.
-"""
+"""Opens the hosts of a suite's load and its subjects for as long as the suite lasts."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 How: while a trial is built and started there is a status line, and then its panel. Its result is a
 line of its own. For an invalid result the reason comes before the figure, which is dim. In a pipe,
 or with ``--no-live``, there are only lines, in one form.
-
-Must not know: anything that it is not told.
 """
 
 from __future__ import annotations

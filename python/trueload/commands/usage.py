@@ -1,7 +1,4 @@
-"""Explains the parser's complaints: one line names the mistake, and one helps.
-
-Must not know: any command.
-"""
+"""Explains the parser's complaints: one line names the mistake, and one helps."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 How: an argument has the name of the option (``expect_status`` is ``--expect-status``) and its
 value, as text or as a Python value. The command itself parses the words, so names, units, defaults
 and complaints are the same in both. A bare number for an option that takes a time is in seconds.
-Must not know: what any option means.
 """
 
 from __future__ import annotations

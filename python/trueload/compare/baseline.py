@@ -1,8 +1,7 @@
 """One side of a comparison: the records of a run, from the store or from a file, in rows.
 
 How: a file is one that ``runs export --format json`` or ``--json`` wrote. Its records are grouped
-into rows under names that a later run of the same command produces, too. Must not know: what is
-compared.
+into rows under names that a later run of the same command produces, too.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ How: a claim needs a 95 % interval that excludes 1. Equal sides would show that 
 twenty cases. The spread within a trial says nothing about the spread between trials, so a side with
 one trial allows no claim. Every comparison (`runs compare`, `ab`, reports) takes its words from
 here. Pure.
-
-Must not know: records, or how a comparison is shown.
 """
 
 from __future__ import annotations

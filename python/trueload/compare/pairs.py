@@ -3,8 +3,6 @@
 Strategy: a machine drifts over minutes. The two trials of a pair run right after each other and see
 the same machine, and chance decides which comes first. Each metric becomes a ratio per pair. The
 median of these is the result, and `difference` decides what it allows to claim. Pure.
-
-Must not know: what is measured, how it is shown.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
 variant, load). Each metric of a row becomes the ratio of the medians, new to base, with its
 interval and the claim that `difference` allows. A row with an invalid trial claims nothing. Pure.
-
-Must not know: the store, files, how a comparison is shown.
 """
 
 from __future__ import annotations

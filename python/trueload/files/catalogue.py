@@ -5,8 +5,6 @@ then in $TRUELOAD_HOME, then in the installed package (or the checkout that an e
 points at). The first folder that has something of the kind wins as a whole, so a user's own
 catalogue is never mixed with another. Its content is run with the user's rights. So a folder that
 somebody else can change is skipped, unless the user has named it.
-
-Must not know: what is in the files.
 """
 
 from __future__ import annotations

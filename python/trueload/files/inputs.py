@@ -1,4 +1,4 @@
-"""Files that hold what is sent: read whole, up to a limit. Must not know what is in them."""
+"""Files that hold what is sent: read whole, up to a limit."""
 
 from __future__ import annotations
 

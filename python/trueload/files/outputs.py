@@ -6,7 +6,7 @@ an interruption leaves the old one. A file that is not regular is written direct
 process holds open, such as ``/dev/stdout``, and one whose folder allows no new file.
 
 A named pipe is not opened before: its reader would take our closing it for the end. When it is
-opened, we wait for its reader, but not for ever. Must not know what is written.
+opened, we wait for its reader, but not for ever.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 How: a path is followed as the kernel follows it, link by link, and everything on the way is judged
 by its owner and its mode. The judgement is a pure function of what ``lstat`` returns.
-
-Must not know: what the files are for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Files and folders that only their owner can read: everything that trueload writes is made here.
 
 How: a new file has mode 0600 and a new folder 0700, whatever the umask. A file that exists keeps
-its mode, because its owner chose it. Must not know what is written.
+its mode, because its owner chose it.
 
 The supervisor and the agent run on other hosts without this module. They write in folders made by
 ``tempfile.mkdtemp``, which are private as well.

@@ -5,7 +5,7 @@ between, so measuring costs the measured processes nothing. A tree is given by i
 function that returns its pids, or by a cgroup. A cgroup also accounts for processes that started
 and ended between the two samples.
 
-Must not know: subjects, trials, records. Linux only. A process that has gone raises no error here:
+Linux only. A process that has gone raises no error here:
 what is known of its CPU time still counts.
 """
 

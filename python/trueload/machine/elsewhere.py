@@ -2,7 +2,6 @@
 
 How: the script sleeps, and prints the times of the CPUs before and after, and the other files at
 the end. It needs a POSIX shell, ``cat`` and ``sleep``. What it could not print is not known. Pure.
-Must not know how the script gets there.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: ``observe`` reads /proc, /sys and the process's own limits, and watches the CPUs for a moment.
 What is in files can as well be read from the files of another machine (``describe``). A fact that
-cannot be read is None, never a guess. Must not know: what is good or bad (``doctor``).
+cannot be read is None, never a guess.
 """
 
 from __future__ import annotations

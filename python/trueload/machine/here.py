@@ -1,5 +1,5 @@
 """Whether the server of an address may be on this machine, and whether every process here can be
-inspected. Must not know who asks.
+inspected.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which sockets of this machine listen where, and which processes hold them.
 
-Must not know: what the processes use. Linux only. What has gone, or cannot be seen, is left out.
+Linux only. What has gone, or cannot be seen, is left out.
 """
 
 from __future__ import annotations

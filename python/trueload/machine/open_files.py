@@ -1,4 +1,4 @@
-"""The open-file limits of a process. Must not know who asks.
+"""The open-file limits of a process.
 
 A sandbox may forbid the system call that tells them (``prlimit``); /proc/PID/limits then does.
 """

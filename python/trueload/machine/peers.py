@@ -6,7 +6,7 @@ their own backends. Processes that connected *to* the given ones, such as a load
 never included. A process in another network namespace (a container) is found in that namespace's
 own tables. Unix sockets are queried by netlink, since /proc does not name their peers.
 
-Must not know trials or records. Linux only. What has gone, or cannot be seen, is left out.
+Linux only. What has gone, or cannot be seen, is left out.
 """
 
 from __future__ import annotations

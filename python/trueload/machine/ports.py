@@ -5,8 +5,6 @@ several of those addresses. Each run uses different addresses, because ports of 
 stay reserved for a minute (TIME_WAIT). Once half of an address's ports are taken, the kernel
 searches all of that half for every new connection, which takes about a millisecond each. Pure: the
 random choice is an argument.
-
-Must not know how a trial is run.
 """
 
 from __future__ import annotations

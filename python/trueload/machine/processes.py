@@ -1,6 +1,6 @@
 """The processes of this machine: their names, identities and parents, from /proc.
 
-Must not know: what they use. Linux only. What has gone is left out.
+Linux only. What has gone is left out.
 """
 
 from __future__ import annotations

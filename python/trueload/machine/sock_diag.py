@@ -1,7 +1,7 @@
 """Asks the kernel for its sockets by netlink (man 7 sock_diag), which is quicker than /proc.
 
 Reading /proc/net/tcp walks through the table of all connections, which takes milliseconds however
-few there are. Must not know: what the sockets are for.
+few there are.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 How: once the quota of a cgroup, or of any cgroup above it, is used up, its processes stop for the
 rest of the period. The kernel counts those periods and their time in ``cpu.stat``, in versions 1
 and 2 of cgroups. In a container the topmost visible cgroup is the container's, with its limit.
-Facts, no judgement. Must not know whose processes they are.
+Facts, no judgement.
 """
 
 from __future__ import annotations

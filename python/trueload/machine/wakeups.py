@@ -2,7 +2,7 @@
 
 How: it sleeps for a millisecond at a time, on each CPU in turn, and compares the time of waking
 with the time asked for. The thread has nothing else to do, so lateness is due to the kernel and the
-hypervisor. Must not know: what is good or bad (``doctor``).
+hypervisor.
 """
 
 from __future__ import annotations

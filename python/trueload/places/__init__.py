@@ -1,8 +1,7 @@
 """Where an engine runs: open a place, then ``send`` lines, read lines, ``kill``.
 
 How: a place starts a process on its host and returns a channel to it. No call on a channel blocks
-for longer than the caller allows. There is one module for each kind of place. Must not know what
-the lines mean.
+for longer than the caller allows. There is one module for each kind of place.
 """
 
 from __future__ import annotations

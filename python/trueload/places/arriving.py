@@ -1,7 +1,7 @@
 """Waits for hosts that are not there yet: an autoscaler adds them, or they are booting.
 
 How: whoever opens hosts tries again what failed, until all are there or the time is over. Now and
-then a line says how many have come. Must not know how a host is reached.
+then a line says how many have come.
 """
 
 from __future__ import annotations

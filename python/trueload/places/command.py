@@ -3,7 +3,7 @@
 How: the command is started with a small script for the host's shell behind it. One asks the host
 what it is, one keeps the program there by its SHA-256, one runs it; its input and output are the
 channel. Each is a local process of its own. If the front ends in any way, the program's input ends,
-and an engine ends with it. Must not know what the lines mean.
+and an engine ends with it.
 """
 
 from __future__ import annotations

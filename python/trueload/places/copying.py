@@ -2,7 +2,7 @@
 
 How: hosts are prepared in threads of their own. All of them feed their copies from the same bytes,
 and count here what they have sent. Whoever waits for them shows that, and may call it off: then
-every copy ends within ``LOOK_S``. Must not know how a host is reached.
+every copy ends within ``LOOK_S``.
 """
 
 from __future__ import annotations

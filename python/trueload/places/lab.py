@@ -1,7 +1,7 @@
 """A lab: the hosts that a user has, in one file, often ``places.toml``.
 
 How: there is one strict model. An unknown key is refused with the file, the key and the known keys.
-The file's text is interpreted only here. Must not know how a place is opened.
+The file's text is interpreted only here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Hosts that were missing at the start of a run, and may come before its end.
 
 How: each is tried again until it is there. A host that a cluster may have later is a place, too.
-Must not know how a host is reached, or what for.
 """
 
 from __future__ import annotations

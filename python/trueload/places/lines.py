@@ -3,7 +3,6 @@
 How: the receiving thread receives nothing while ``LINES_MAX`` lines or more are kept, so a slow
 reader slows the program down instead of using memory. A front of many programs diverts the lines of
 all to one sink, which the receiving thread calls. The end of the queue says why it ended.
-Must not know where the bytes come from.
 """
 
 from __future__ import annotations

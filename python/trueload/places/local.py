@@ -3,7 +3,7 @@
 How: the child has a process group of its own, so a Ctrl-C on the terminal reaches only the front,
 which then ends the engine politely. One thread for all children (``reader``) puts its output into a
 bounded queue, and keeps the tail of its stderr. No child can block the caller for longer than the
-caller allows, or grow its memory. Must not know what the lines mean.
+caller allows, or grow its memory.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 How: the module for a kind of place is imported only if one of that kind is wanted. Hosts are
 prepared in parallel, and the first that cannot be used ends it for all, before anything is started.
-If hosts may come later, those that are not there yet are tried again. Must not know what will run
-there.
+If hosts may come later, those that are not there yet are tried again.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: the head of the file (ELF) says for which machine it was built. It also names the loader that
 the program needs unless it is linked statically. The same program for other machines lies beside
-it, with the machine in its name. Must not know how it is sent, or what it does.
+it, with the machine in its name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a host reports about itself, and whether a program can run there. Pure.
-
-Must not know: how the host is reached.
-"""
+"""What a host reports about itself, and whether a program can run there. Pure."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 How: a conversation is a setup and some orders. The client claims how many of its requests were
 answered and how the others failed; the server has counted what it saw. The claims must add up by
 themselves, and must agree with the server's counts, which decide.
-
-Must not know: processes, pipes, sockets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The progress of a client while it works. Must not know who looks at it."""
+"""The progress of a client while it works."""
 
 from __future__ import annotations
 

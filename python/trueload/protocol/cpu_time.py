@@ -1,4 +1,4 @@
-"""CPU time as it is reported while a trial runs. Must not know whose it is."""
+"""CPU time as it is reported while a trial runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rows of data that fill placeholders of requests, mirrored from the engine's protocol/data.rs.
-
-Must not know how the rows are chosen, or what they are for.
-"""
+"""Rows of data that fill placeholders of requests, mirrored from the engine's protocol/data.rs."""
 
 from __future__ import annotations
 

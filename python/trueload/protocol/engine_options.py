@@ -65,10 +65,8 @@ def _span_to(most_ns: int, why: str) -> Unit:
     return Unit("TIME", span_up_to(most_ns, why), show_span, keyword="Duration")
 
 
-class ThreadOptions(Settings):
+class ThreadOptions(Settings, group="Engine"):
     """How an engine runs, whether it generates load or serves."""
-
-    group = "Engine"
 
     threads: int = option(
         counts_to(THREADS_MAX),
@@ -92,10 +90,8 @@ class ThreadOptions(Settings):
     )
 
 
-class EngineOptions(ThreadOptions):
+class EngineOptions(ThreadOptions, group="Engine"):
     """How an engine generates load, whatever the protocol."""
-
-    group = "Engine"
 
     coalesce_ns: int = option(
         _span_to(COALESCE_NS_MAX, "and answers would be late"),

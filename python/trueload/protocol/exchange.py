@@ -1,7 +1,4 @@
-"""What engines exchange, each protocol in a plan: what is sent, and what a reference server serves.
-
-Must not know when anything is sent, or how a server is run.
-"""
+"""What engines exchange, in plans: what is sent, and what a reference server serves."""
 
 from __future__ import annotations
 

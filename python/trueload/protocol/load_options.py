@@ -59,10 +59,8 @@ def parse_seed(text: str) -> int:
 RATE = Unit("RATE", positive_rate, keyword="Rate")
 
 
-class LoadOptions(Settings):
+class LoadOptions(Settings, group="Load"):
     """The load on a server. Of settings that exclude each other only one is given."""
-
-    group = "Load"
 
     connections: int = option(
         counts_to(CONNECTIONS_MAX),
@@ -161,10 +159,8 @@ class LoadOptions(Settings):
     )
 
 
-class RepeatOptions(Settings):
+class RepeatOptions(Settings, group="Search, thresholds and repetitions"):
     """How often is measured."""
-
-    group = "Search, thresholds and repetitions"
 
     repeat: int | None = option(
         counts_to(REPEAT_MAX),

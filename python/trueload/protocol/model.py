@@ -1,7 +1,4 @@
-"""The base of every message between front and engine, and of every value that is read strictly.
-
-Must not know any of them.
-"""
+"""The base of every message between front and engine, and of every value that is read strictly."""
 
 from __future__ import annotations
 

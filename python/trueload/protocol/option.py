@@ -18,13 +18,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import Field, model_validator
 
 from trueload.protocol.model import Model
-from trueload.units import (
-    format_cpu_list,
-    format_span,
-    parse_count,
-    parse_cpu_list,
-    parse_duration,
-)
+from trueload.units import format_cpu_list, format_span, parse_count, parse_cpu_list, parse_duration
 
 _UNIT = re.compile(r"_(ns|per_s|bytes|path)$")
 _NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
@@ -118,9 +112,13 @@ def option(
 
 class Settings(Model):
     """Settings that are given one by one. A value of None is not given; ``model_fields_set`` has
-    those that were. ``group`` is the title of those that name no other."""
+    those that were. ``group`` is the title of those that name no other; a class gives it."""
 
     group: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, group: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.group = group or cls.group
 
     @model_validator(mode="before")
     @classmethod

@@ -1,7 +1,4 @@
-"""Several origins that share one load, in plans and measurements; ``plan`` has the rest.
-
-Must not know how a load is divided over them.
-"""
+"""Several origins that share one load, in plans and measurements; ``plan`` has the rest."""
 
 from __future__ import annotations
 

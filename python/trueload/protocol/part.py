@@ -1,7 +1,4 @@
-"""One engine of several that share a load: its part, its clock, its machine.
-
-Must not know how the others are spoken to.
-"""
+"""One engine of several that share a load: its part, its clock, its machine."""
 
 from __future__ import annotations
 

@@ -31,10 +31,7 @@ from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
 from trueload.protocol.engine_options import EngineOptions as EngineOptions
 from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
-from trueload.protocol.exchange import (
-    ServeHttp,
-    ServicePlan,
-)
+from trueload.protocol.exchange import ServeHttp, ServicePlan
 from trueload.protocol.expect import ExpectPlan as ExpectPlan
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.flow import Backlog as Backlog

@@ -1,7 +1,4 @@
-"""Recorded traffic in a plan, mirrored from the engine's protocol/replay.rs.
-
-Must not know how the traffic was recorded.
-"""
+"""Recorded traffic in a plan, mirrored from the engine's protocol/replay.rs."""
 
 from __future__ import annotations
 

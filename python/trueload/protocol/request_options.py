@@ -16,16 +16,7 @@ from typing import Literal, get_args
 from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.exchange import Dialect
 from trueload.protocol.load_options import CONNECTIONS_MAX, RATE
-from trueload.protocol.option import (
-    FILE,
-    FLAG,
-    SPAN,
-    Settings,
-    Unit,
-    counts_to,
-    one_of,
-    option,
-)
+from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, counts_to, one_of, option
 from trueload.protocol.streams import StreamKind
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.units import parse_size
@@ -66,10 +57,8 @@ def _padding(text: str) -> int:
     return size_bytes
 
 
-class IdentityOptions(Settings):
+class IdentityOptions(Settings, group="TLS"):
     """The certificate that is shown to the other side."""
-
-    group = "TLS"
 
     cert: Path | None = option(FILE, "Certificate to present, with its chain (PEM).")
     key: Path | None = option(
@@ -77,10 +66,8 @@ class IdentityOptions(Settings):
     )
 
 
-class TlsOptions(IdentityOptions):
+class TlsOptions(IdentityOptions, group="TLS"):
     """TLS on the client's side."""
-
-    group = "TLS"
 
     cacert: Path | None = option(
         FILE,
@@ -97,10 +84,8 @@ class TlsOptions(IdentityOptions):
     )
 
 
-class RouteOptions(Settings):
+class RouteOptions(Settings, group="Connections"):
     """How a server is reached."""
-
-    group = "Connections"
 
     resolve: tuple[str, ...] = option(
         Unit("HOST:PORT:ADDRESS"),
@@ -114,10 +99,8 @@ class RouteOptions(Settings):
     )
 
 
-class SocketOptions(RouteOptions):
+class SocketOptions(RouteOptions, group="Connections"):
     """How a server with a URL is reached."""
-
-    group = "Connections"
 
     unix: str | None = option(
         Unit("PATH", keyword="Name"),
@@ -125,10 +108,8 @@ class SocketOptions(RouteOptions):
     )
 
 
-class HeaderOptions(Settings):
+class HeaderOptions(Settings, group="Requests"):
     """The headers of a request."""
-
-    group = "Requests"
 
     header: tuple[str, ...] = option(
         Unit("HEADER", keyword="Header"),
@@ -144,10 +125,8 @@ class HeaderOptions(Settings):
     )
 
 
-class ContentOptions(HeaderOptions):
+class ContentOptions(HeaderOptions, group="Requests"):
     """What is requested."""
-
-    group = "Requests"
 
     method: str | None = option(
         Unit("METHOD"),
@@ -162,9 +141,7 @@ class ContentOptions(HeaderOptions):
         "Text to send as the body",
     )
     body_file: Path | None = option(
-        FILE,
-        "File to send as the body of each request; - for stdin.",
-        "File to send as the body",
+        FILE, "File to send as the body of each request; - for stdin.", "File to send as the body"
     )
     form: tuple[str, ...] = option(
         Unit("NAME=VALUE"),
@@ -204,10 +181,8 @@ OF_ONE_REQUEST = ("method", "body", "body_file", "form")
 """What a single request has, and targets, scenarios, recordings and curl commands have instead."""
 
 
-class RecordedOptions(Settings):
+class RecordedOptions(Settings, group="Requests"):
     """Sessions and recorded traffic, which `ab` cannot send."""
-
-    group = "Requests"
 
     scenario: Path | None = option(
         FILE,
@@ -231,10 +206,8 @@ class RecordedOptions(Settings):
     )
 
 
-class AnswerOptions(Settings):
+class AnswerOptions(Settings, group="Requests"):
     """What a good answer is."""
-
-    group = "Requests"
 
     expect_status: tuple[str, ...] = option(
         Unit("CODES", keyword="Numbers"),
@@ -251,10 +224,8 @@ class AnswerOptions(Settings):
     )
 
 
-class DialogueOptions(Settings):
+class DialogueOptions(Settings, group="Requests"):
     """What follows an answer. The engine takes these as they are."""
-
-    group = "Requests"
 
     follow: int | None = option(
         counts_to(FOLLOW_MAX),
@@ -266,10 +237,8 @@ class DialogueOptions(Settings):
     )
 
 
-class OpeningOptions(Settings):
+class OpeningOptions(Settings, group="Load"):
     """When a connection is opened for a request."""
-
-    group = "Load"
 
     close: bool = option(
         FLAG,
@@ -285,10 +254,8 @@ class OpeningOptions(Settings):
     )
 
 
-class Http2Options(Settings):
+class Http2Options(Settings, group="HTTP/2"):
     """The version of HTTP, and what only HTTP/2 has."""
-
-    group = "HTTP/2"
 
     http: Version | None = option(
         one_of(*get_args(Version)),
@@ -323,10 +290,8 @@ class Http2Options(Settings):
     )
 
 
-class StreamOptions(Settings):
+class StreamOptions(Settings, group="Streamed answers"):
     """Answers that are streams."""
-
-    group = "Streamed answers"
 
     stream: StreamKind | None = option(
         one_of(*get_args(StreamKind)),
@@ -349,10 +314,8 @@ class StreamOptions(Settings):
     )
 
 
-class ProxyOptions(Settings):
+class ProxyOptions(Settings, group="Connections"):
     """The proxy between client and server."""
-
-    group = "Connections"
 
     proxy: str | None = option(
         Unit("URL"),
@@ -379,10 +342,8 @@ class HttpOptions(RecordedOptions, RequestOptions):
     """All of `http`."""
 
 
-class EchoOptions(RouteOptions):
+class EchoOptions(RouteOptions, group="Messages"):
     """The messages of an echo."""
-
-    group = "Messages"
 
     size: int | None = option(
         Unit("SIZE", _message_size, keyword="Number"),
@@ -393,10 +354,8 @@ class EchoOptions(RouteOptions):
     data: Path | None = option(FILE, "File that is the message; - for stdin.")
 
 
-class TcpOptions(EchoOptions):
+class TcpOptions(EchoOptions, group="Messages"):
     """All of `tcp`."""
-
-    group = "Messages"
 
     close: bool = option(
         FLAG,
@@ -410,10 +369,8 @@ class TcpOptions(EchoOptions):
     )
 
 
-class DialectOptions(Settings):
+class DialectOptions(Settings, group="Messages"):
     """How the messages of a WebSocket server are wrapped."""
-
-    group = "Messages"
 
     dialect: Dialect | None = option(
         one_of(*get_args(Dialect)),
@@ -423,10 +380,8 @@ class DialectOptions(Settings):
     )
 
 
-class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions):
+class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions, group="Messages"):
     """How a connection becomes a WebSocket."""
-
-    group = "Messages"
 
     origin: str | None = option(Unit("ORIGIN"), "Value of the Origin header.")
     subprotocol: tuple[str, ...] = option(
@@ -434,20 +389,16 @@ class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions):
     )
 
 
-class WsEchoOptions(UpgradeOptions, EchoOptions):
+class WsEchoOptions(UpgradeOptions, EchoOptions, group="Messages"):
     """All of the echoes of `ws`."""
-
-    group = "Messages"
 
     text: bool | None = option(
         FLAG, "Send text or binary messages. Echo only.", off="--binary", unset="text"
     )
 
 
-class WsBroadcastOptions(UpgradeOptions):
+class WsBroadcastOptions(UpgradeOptions, group="Broadcast"):
     """All of the broadcasts of `ws`."""
-
-    group = "Broadcast"
 
     step: int | None = option(
         counts_to(CONNECTIONS_MAX),
@@ -481,10 +432,8 @@ class WsBroadcastOptions(UpgradeOptions):
     stop_on_loss: bool = option(FLAG, "Broadcast: stop when a delivery is lost or comes twice.")
 
 
-class ModeOptions(Settings):
+class ModeOptions(Settings, group="Load"):
     """What is measured of a WebSocket server."""
-
-    group = "Load"
 
     mode: WsMode = option(
         one_of(*get_args(WsMode)),

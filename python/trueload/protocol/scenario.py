@@ -1,7 +1,5 @@
 """Sessions in plans and measurements, mirrored from
 crates/engine/src/protocol/scenario.rs and crates/meter/src/session.rs.
-
-Must not know how a virtual user goes through a session.
 """
 
 from __future__ import annotations

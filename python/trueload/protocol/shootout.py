@@ -3,8 +3,6 @@
 How: a message is a type and a payload, whatever the dialect. Each dialect encodes it in its own
 way, and in two of them a client joins a channel first. A received message that is not one of the
 contract raises ``ValueError`` with the reason, or is None if the dialect has such messages itself.
-
-Must not know: sockets, frames, contracts.
 """
 
 from __future__ import annotations

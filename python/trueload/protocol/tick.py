@@ -1,4 +1,4 @@
-"""What an engine reports of a phase in progress, and of its seconds. Must not know the rest."""
+"""What an engine reports of a phase in progress, and of its seconds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""TLS in the plans of generators and servers; ``plan`` has the rest of the protocol.
-
-Must not know certificates: they are blobs, named by their SHA-256.
-"""
+"""TLS in the plans of generators and servers; ``plan`` has the rest of the protocol."""
 
 from __future__ import annotations
 

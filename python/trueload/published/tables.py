@@ -3,7 +3,7 @@
 ``http-servers.csv``: http_bench (wrk from another machine, 30 s, servers on two CPUs, May 2022);
 times in ms, bytes per second. ``http-clients.csv``: gamache/httpc_bench, 2019-05-15, what clients
 said of themselves; ``files`` is the limit of open files, 0 for a high one. ``c10k.csv``: the second
-run of ``ab -c 10000 -n 20000`` of Node.js 8.1. Must not know what is shown of them.
+run of ``ab -c 10000 -n 20000`` of Node.js 8.1.
 """
 
 from __future__ import annotations

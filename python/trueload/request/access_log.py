@@ -1,7 +1,7 @@
 """The lines of access logs: Common Log Format, combined, and JSON as nginx writes it. Pure.
 
 Such a log has the time of each request, mostly to the second, and no body. JSON has nginx's
-variables by their names. Must not know when a request is sent again.
+variables by their names.
 """
 
 from __future__ import annotations

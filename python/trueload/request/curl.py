@@ -2,8 +2,7 @@
 
 How: the command is split into words as a shell does, the words into options by one table, and each
 option becomes what a flag of ours would. An unknown option that would change what is sent is
-refused, because a load that differs from what was copied measures something else. Must not know how
-a request is made from this, or sent.
+refused, because a load that differs from what was copied measures something else.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: only the header is read here (of JSON lines, the first object), so that a placeholder without a
 column is refused at once. The engine reads the rows, before it connects, and refuses a broken one
-with its line. Must not know which row a request takes.
+with its line.
 """
 
 from __future__ import annotations

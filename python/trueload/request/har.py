@@ -1,7 +1,7 @@
 """HAR files (HTTP Archive 1.2): what a browser asked for, by page. Pure.
 
 Requests that never left the browser are left out: those answered from its cache, and those of
-schemes like ``data:``. Must not know what becomes of them.
+schemes like ``data:``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes a scenario of a HAR file: its requests as steps, page after page, in their order. Pure.
 
 Cookies are left out, because a virtual user keeps its own. What looks like a place for a value is
-written so that it stands for itself. Must not know how a scenario is read or run.
+written so that it stands for itself.
 """
 
 from __future__ import annotations

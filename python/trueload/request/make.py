@@ -1,7 +1,7 @@
 """Makes the request that a user describes with flags, and checks that it can be sent as it is.
 
 No accepted value can end a header line or begin another request. The framing headers are set by
-trueload: the body and ``--close`` decide them. Must not know how a request is sent.
+trueload: the body and ``--close`` decide them.
 """
 
 from __future__ import annotations

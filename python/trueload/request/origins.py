@@ -1,7 +1,4 @@
-"""Several origins (scheme, host and port) in one run: which there are, and how they are reached.
-
-Must not know how a load is divided over them, or what is sent.
-"""
+"""Several origins (scheme, host and port) in one run: which there are, and how they are reached."""
 
 from __future__ import annotations
 

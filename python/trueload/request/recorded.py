@@ -1,7 +1,7 @@
 """One recorded request as a value, and what the formats of recordings have in common. Pure.
 
 Headers of a connection are left out: they were between two other programs. Times are ns since some
-zero that a recording has in common. Must not know how a recording is written, or when it is sent.
+zero that a recording has in common.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Recorded traffic: requests that are sent again, each at its recorded time.
 
 How: equal requests are kept once. An entry is a time and the number of its request, in arrays, so
-that a million entries take little memory. The engine gets both as blobs. Must not know the formats
-of recordings, or how a plan is carried out.
+that a million entries take little memory. The engine gets both as blobs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where to connect for a URL: the socket file of ``--unix``, the address that ``--resolve`` gives
 for its host and port, or what the system's resolver says.
 
-Must not know plans or trials. The options are checked here before anything is resolved.
+The options are checked here before anything is resolved.
 """
 
 from __future__ import annotations

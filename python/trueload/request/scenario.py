@@ -2,7 +2,7 @@
 
 How: each step is read by itself, and a mistake in it is reported with the step's name. Then the
 values are followed through the steps: each must have been taken before it is used. Flags given
-beside the file go into every step that does not say otherwise. Must not know how a session is run.
+beside the file go into every step that does not say otherwise.
 """
 
 from __future__ import annotations
@@ -157,8 +157,7 @@ def _url(value: Any, base: Target | None) -> str:
         return value
     if base is None:
         _refuse(
-            "'url' has no scheme and host",
-            "name the server: `trueload http --scenario FILE URL`",
+            "'url' has no scheme and host", "name the server: `trueload http --scenario FILE URL`"
         )
     return base.origin + value
 

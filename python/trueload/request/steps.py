@@ -1,7 +1,4 @@
-"""The steps of a scenario as values, and in the form of a plan. Pure.
-
-Must not know how a scenario is written, or who sends it.
-"""
+"""The steps of a scenario as values, and in the form of a plan. Pure."""
 
 from __future__ import annotations
 

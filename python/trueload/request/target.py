@@ -2,7 +2,7 @@
 
 How: ``parse_url`` is strict and pure. Whatever it accepts can be sent as it is, so nothing in a URL
 can add a header or a request of its own. ``resolve`` asks the system for the addresses in bounded
-time. Must not know plans or trials.
+time.
 """
 
 from __future__ import annotations

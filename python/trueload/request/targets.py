@@ -2,7 +2,7 @@
 
 How: each line is parsed by itself, and a mistake in it is reported with the line's number. Then the
 file is checked as a whole (origins, weights that are possible). Flags given beside the file go into
-every line that does not say otherwise. Must not know how requests are sent.
+every line that does not say otherwise.
 """
 
 from __future__ import annotations

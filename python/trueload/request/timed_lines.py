@@ -1,7 +1,6 @@
 """JSON lines with times: one request to send again a line, as a program writes them. Pure.
 
-The format is trueload's own, so a mistake in a line is refused instead of left out. Must not know
-when a request is sent.
+The format is trueload's own, so a mistake in a line is refused instead of left out.
 """
 
 from __future__ import annotations

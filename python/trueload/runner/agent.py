@@ -9,8 +9,7 @@ and a line out is its answer.
 The agent ends, and with it all that it started, when its input ends. It also ends if the front
 sends nothing for the length of a lease: a link may be down without any notice.
 
-Must not import anything beyond the standard library and what ``agent_file`` packs. Must not know:
-subjects or contracts.
+Must not import anything beyond the standard library and what ``agent_file`` packs.
 """
 
 from __future__ import annotations

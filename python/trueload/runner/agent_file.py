@@ -1,7 +1,7 @@
 """The agent as one file: the modules of the front that it needs, packed for any Python.
 
 How: a zip with a first line by which the kernel finds Python (zipapp). Its bytes depend on the
-modules alone, so each host gets it only once. Must not know: what an agent does.
+modules alone, so each host gets it only once.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ A folder is complete when its stamp is there, which is written last and in one s
 was cut short has no stamp and is started again, and so is one with missing files. A lock per key
 lets two concurrent runs share one build. A running subject holds the lock shared. Files that it
 leaves behind are removed after it, if nobody else is using the folder.
-
-Must not know: contracts, loads, trials.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ setsid or a double fork, `cpu.stat` includes ended processes, and `cgroup.kill` 
 group can be made (in a container, or without the right to) there is none, and the supervisor's
 descendants serve instead. Groups are named after the process that made them, so the next run
 empties and removes one that was left behind by `kill -9`.
-
-Must not know: subjects.
 """
 
 from __future__ import annotations

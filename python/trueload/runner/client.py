@@ -3,8 +3,6 @@
 How: the supervisor starts it like a server, but with two pipes instead of an empty input and a log;
 its stderr goes to the log. Every wait has a deadline and every line a maximum length. A client that
 hangs, floods or dies therefore costs bounded time and leads to an error with the reason.
-
-Must not know: contracts, what the lines mean.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 How: the reference server, which reports what it served, and makes errors on purpose if asked to.
 For a peer that nobody listens at, a socket holds the port without listening. All are on loopback,
 and all end with the context.
-
-Must not know: clients, processes of subjects.
 """
 
 from __future__ import annotations

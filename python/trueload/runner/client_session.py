@@ -4,7 +4,7 @@ How: the server is an engine on CPUs of its own that records what it sees. The c
 once, and then orders of many requests each. The number follows from the rate of the order before,
 so that each order takes about the time that was asked for. Every wait is bounded by what the order
 should take at that rate. A client that does anything it was not told to do ends the session, with
-the reason. Must not know: suites, stores, verdicts.
+the reason.
 """
 
 from __future__ import annotations

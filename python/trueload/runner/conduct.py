@@ -1,7 +1,4 @@
-"""What a server must not do besides answering wrongly, as docs/adding-a-subject.md says.
-
-Must not know what its answers mean, nor how it is measured.
-"""
+"""What a server must not do besides answering wrongly, as docs/adding-a-subject.md says."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 How: a pure choice among the CPUs that we may use. The engine gets the first ones and the subject
 the last. With one core for each, the two are on different physical cores if there are several,
 because two threads of one core share its units.
-
-Must not know: how anything is pinned.
 """
 
 from __future__ import annotations

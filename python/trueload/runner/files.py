@@ -1,7 +1,4 @@
-"""Checks whether a subject may open as many files as a load has connections. Pure.
-
-Must not know: how a subject is started; the supervisor gives it the limit.
-"""
+"""Checks whether a subject may open as many files as a load has connections. Pure."""
 
 from __future__ import annotations
 

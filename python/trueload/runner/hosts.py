@@ -1,7 +1,6 @@
 """The host that a subject runs on: this machine, or another with the same interface.
 
-How: here, the calls go to the kernel; elsewhere (``remote_host``), to the agent. Must not know:
-contracts, loads or what is measured.
+How: here, the calls go to the kernel; elsewhere (``remote_host``), to the agent.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 How: each tool's own version command runs once, in bounded time, in a neutral folder. A missing need
 is a reason to skip, in one line with the next step. A program that a command names and the machine
 does not have counts as a need, whether it is stated or not.
-
-Must not know: how a subject is built or measured.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 How: a thread sends one exchange after the other, at times and in an order that a seed decides, and
 the contract judges the answers. Each goes over a connection of its own, behind some requests like
 the load's. So a server that stops reading after a few is found, too. A probe without any answer
-says nothing, as the load may leave no room for it. Must not know: processes, or how the result is
-used.
+says nothing, as the load may leave no room for it.
 """
 
 from __future__ import annotations

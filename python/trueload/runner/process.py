@@ -3,8 +3,6 @@
 How: one supervisor for what is started together (one program, or a prefork subject's many).
 Leaving the context ends the whole tree, whatever happened inside; if this process is
 killed instead, the supervisor sees its stdin end and does the same.
-
-Must not know: subjects, contracts, what the programs are for.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 How: the agent is a program at a place, like an engine. Every call is a line with its answer, in
 bounded time. An answer repeats the id of its call; an answer to another call is late, and is
 dropped. A thread tells the agent twice a second that the front is alive. A missing answer is an
-``EngineError``: without its server's host a trial is worth nothing. Must not know: subjects.
+``EngineError``: without its server's host a trial is worth nothing.
 """
 
 from __future__ import annotations

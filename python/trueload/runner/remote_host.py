@@ -1,7 +1,7 @@
 """Another host where subjects run: built here, copied there, managed by the agent.
 
 How: each question to the host is a call to the agent. One call asks for as much as possible,
-because each costs a round trip. Must not know: contracts, loads or what is measured.
+because each costs a round trip.
 """
 
 from __future__ import annotations

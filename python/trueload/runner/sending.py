@@ -1,7 +1,4 @@
-"""The request that a subject gets under load, by its contract. Pure.
-
-Must not know: how much is sent, or when.
-"""
+"""The request that a subject gets under load, by its contract. Pure."""
 
 from __future__ import annotations
 

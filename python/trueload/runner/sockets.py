@@ -1,7 +1,6 @@
 """The listeners and free ports of this host, which the start of a server needs.
 
-Uses only the standard library and ``accounting``: the agent takes it to other hosts. Must not know:
-subjects.
+Uses only the standard library and ``accounting``: the agent takes it to other hosts.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ executable, and the folder of the build, as programs built there may contain its
 whole while each file is there, is no smaller than before (a program may write more into its own
 files), and is still executable if it was. Caches that an interpreter keeps of its sources do not
 count, as they come and go.
-
-Must not know: how a build is made, locks.
 """
 
 from __future__ import annotations

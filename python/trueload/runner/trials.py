@@ -3,8 +3,6 @@
 How: a straight line of steps, each of which can end the trial with a reason; whatever the
 end, the subject's whole process tree is gone when it is told. Measuring is a function
 that comes as an argument.
-
-Must not know: suites, the store, tables.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ whole exchange and a cap on what is read, so that a peer that drips or never end
 time. Over TLS any certificate does: it was made for the run.
 The judgement is the contract's.
 
-Must not know: processes. It never raises for what a peer does: it says what was wrong.
+It never raises for what a peer does: it says what was wrong.
 """
 
 from __future__ import annotations

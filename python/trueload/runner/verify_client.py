@@ -3,8 +3,6 @@
 How: each conversation has a process of its own, with its setup, its orders and the end of its
 input. Each claim is judged when it comes. When the client has ended, all claims together are
 compared with the server's counts. The contract judges.
-
-Must not know: how a client is built or started, which the caller passes in.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ How: a connection with one deadline sends and reads at the same time, so that th
 each other. The bytes are random, from a seed, so that lost, doubled or reordered bytes show. The
 contract judges.
 
-Must not know: processes. A peer's fault never raises; it is returned as text.
+A peer's fault never raises; it is returned as text.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ over a non-blocking socket. A message of the contract is sent in its form. Lists
 each client, and everything that comes must be on one. After each message every client asks for an
 echo, so that anything doubled, late or unasked has arrived by then. Each message has one deadline.
 
-Must not know: processes. A peer's fault never raises; it is returned as text.
+A peer's fault never raises; it is returned as text.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 How: frames go into a buffer that is written as the socket takes it. Received bytes become messages,
 which the client's owner takes. Joining, if the dialect has it, happens automatically. One `poll`
 moves several clients.
-
-Must not know: contracts, what is due to whom.
 """
 
 from __future__ import annotations

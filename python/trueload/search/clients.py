@@ -1,7 +1,7 @@
 """The steps of a broadcast, shown as one row each: in our form or in the published one.
 
 A row has the receipts of the senders, as the published method shows them, and beside them the
-outcome of the deliveries. Pure. Must not know: how a step is measured or judged.
+outcome of the deliveries. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures a broadcast to a number of clients: one engine, whose clients stay from step to step.
 
 How: each step is a window of one session, for which clients join or leave. If the engine has ended,
-the next step begins a new session. Must not know: which step comes next.
+the next step begins a new session.
 """
 
 from __future__ import annotations

@@ -14,8 +14,6 @@ ends the search: there is no load left that it could carry.
 A step without one good answer may mean a load that is far too large, or a server that answers no
 load at all. So the least demanding load follows: the largest that has kept to the limit or, if none
 has, the lowest of all. If that has no good answer either, the server is the cause.
-
-Must not know: what a load is made of, how it is measured.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 How: the axis (a rate, or connections) turns a load into a specification. Measuring is a function
 passed as an argument, so every protocol that can be measured can be searched.
-
-Must not know: protocols, the store, what is shown.
 """
 
 from __future__ import annotations

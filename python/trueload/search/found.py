@@ -3,8 +3,6 @@
 How: everything is made from the plan and the steps. The store keeps a step's load and stage as
 labels, and its whole record. That is enough to judge it again, so a stored search is shown by the
 same functions. Pure.
-
-Must not know: the store, terminals, how a step is measured.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ Strategy: a limit is kept if each of its values is within it and the record can 
 open and unsent requests count as slower than any other. A failed check is the server's doing, or
 ours: load that the generator could not offer, or a step that the machine spoiled, gives no verdict
 on the server. Pure.
-
-Must not know: which load comes next, how a trial is run.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: a run's rows are removed. Of the run itself only its number stays, marked as deleted, because a
 missing number is damage. A run is held while it is deleted, so that nobody adds to it. A damaged
-file is left as it is. Uses what is private to ``store``; must not know why a run is deleted.
+file is left as it is. Uses what is private to ``store``.
 """
 
 from __future__ import annotations

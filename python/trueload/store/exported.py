@@ -1,7 +1,6 @@
 """Runs in files: what ``runs export --format json`` wrote, read back as runs of a store.
 
-A file may be compressed by xz, as those of whole published suites are. Must not know: what is done
-with a run.
+A file may be compressed by xz, as those of whole published suites are.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: an existing file is examined before anything in it is changed, so a foreign database or the
 store of a newer version stays as it was. A damaged file may lead a statement in circles, so each
-statement has a limit of steps. Must not know what runs and rows mean.
+statement has a limit of steps.
 """
 
 from __future__ import annotations

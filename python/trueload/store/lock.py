@@ -6,7 +6,7 @@ another open store in the same process. The file stays, empty; nothing in it can
 own file is not used, because closing it a second time would drop SQLite's locks.
 
 If a file system has no such locks, or the file cannot be made, nobody is kept out: a run must not
-fail for what only keeps others from it. Must not know what a run is.
+fail for what only keeps others from it.
 """
 
 from __future__ import annotations

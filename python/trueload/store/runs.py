@@ -7,7 +7,7 @@ never silently left out and never returned as if it were right. Order is by sequ
 the clock. Several processes may use one store at once.
 
 ``Store.open`` raises ``UserError`` for a path that cannot be one; every later failure of the disk
-is a ``StoreError``. Must not know how rows are made or shown.
+is a ``StoreError``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names that a user gives to runs, in a table of their own that is made with the first name.
 
 How: a store without the table has no names, and an older trueload does not miss it. A damaged table
-is read as empty. Must not know what a run is.
+is read as empty.
 """
 
 from __future__ import annotations

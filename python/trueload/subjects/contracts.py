@@ -4,8 +4,6 @@ How: a contract is a TOML file. One for HTTP has exchanges: a request in some fo
 that it must get. One for TCP has echoes: a number of bytes that must come back. One for WebSocket
 has messages, which must reach their receivers. One for clients is in `protocol.client`. The caller
 speaks to the subject and brings the answer; whether it is right is decided here, purely.
-
-Must not know: sockets, processes, subjects' files.
 """
 
 from __future__ import annotations

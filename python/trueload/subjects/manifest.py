@@ -5,8 +5,6 @@ with the file, the key and the known keys. Nothing is executed here. Commands ru
 folder, so a path that leaves it is a mistake of its author, and is refused. A program runs with the
 user's rights, so it is also checked who can change it. The caller decides what to do about a folder
 that cannot be used, so that one does not stop the others.
-
-Must not know: how a subject is built, started or measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The version of a library that a subject pins, as its package manager's file says.
 
 How: each package manager's file is read in its own format; the first that names the library counts.
-Must not know how a subject is built, nor what is installed.
 """
 
 from __future__ import annotations

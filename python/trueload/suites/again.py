@@ -3,8 +3,6 @@
 How: a cell is owed as many repetitions as it lacks of those planned, once the ones that are unlike
 the rest of the run are left out. Each cell gets at most as many more as were planned, so that a
 machine that never holds still does not go on for ever. Pure.
-
-Must not know: how a trial is run, nor how long may be waited for it.
 """
 
 from __future__ import annotations

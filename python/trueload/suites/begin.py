@@ -1,7 +1,6 @@
 """The files of a new suite: it runs as it is, and every line may be changed.
 
-How: three files by the suite's name: the suite, its contract and one subject. Must not know: where
-they go.
+How: three files by the suite's name: the suite, its contract and one subject.
 """
 
 from __future__ import annotations

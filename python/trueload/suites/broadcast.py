@@ -1,8 +1,7 @@
 """The trial of a suite of broadcasts: the number of clients for which a subject keeps the limit.
 
 How: it is the search of ``trueload ws --mode broadcast``, with the subject's own contract. The
-deciding record stands for the trial, and each other step is kept beside it. Must not know:
-subjects' processes, the store, or tables.
+deciding record stands for the trial, and each other step is kept beside it.
 """
 
 from __future__ import annotations

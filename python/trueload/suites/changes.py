@@ -51,10 +51,8 @@ _NUMBERS = Unit("LIST", _list_of(_number), keyword="Numbers")
 _RATES = Unit("LIST", _list_of(positive_rate), keyword="Rates")
 
 
-class Changes(RepeatOptions):
+class Changes(RepeatOptions, group="Load"):
     """What is other than in the suite. A list replaces that axis of it."""
-
-    group = "Load"
 
     cores: tuple[Cores, ...] | None = option(
         Unit("single|multi", _list_of(_cores), keyword=""),

@@ -1,7 +1,4 @@
-"""Chooses the subjects of a run: the suite's own, or those that the command line names.
-
-Must not know: how they are run.
-"""
+"""Chooses the subjects of a run: the suite's own, or those that the command line names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The figures of a client's row, for one repetition and for several combined. Pure.
-
-Must not know: how a table is printed.
-"""
+"""The figures of a client's row, for one repetition and for several combined. Pure."""
 
 from __future__ import annotations
 

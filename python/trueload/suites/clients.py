@@ -2,7 +2,7 @@
 
 How: the first repetition of a round starts the process, sends its setup and warms it up. The others
 go on with the same process. It ends after the last one, or when another cell's turn comes. Any
-fault ends it; the execution then decides about the cell. Must not know: the store or tables.
+fault ends it; the execution then decides about the cell.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 How: one strict model; what is not known is refused with the file, the key and the known
 ones. Text becomes meaning here (durations, selects), once.
-
-Must not know: how a suite is run.
 """
 
 from __future__ import annotations

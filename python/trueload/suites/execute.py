@@ -4,8 +4,6 @@ How: what cannot be built or is not there is a row with its reason for each of i
 and the others go ahead. A trial that is in the store already (`--resume`) is not done
 again. Every row is on disk before the next trial begins, so that whatever ends the run
 leaves what was measured.
-
-Must not know: tables, the command line.
 """
 
 from __future__ import annotations

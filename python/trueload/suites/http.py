@@ -1,6 +1,6 @@
 """The loads of a suite over HTTP/2, over TLS, or of several paths: all but their connections.
 
-Pure. Must not know: how a subject is started, or how anything is measured.
+Pure.
 """
 
 from __future__ import annotations

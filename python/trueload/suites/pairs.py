@@ -4,8 +4,6 @@ How: what the host of a virtual machine does to one trial, it mostly does to its
 that it cancels in their ratio. The store's rows come in the order of measuring, and a trial lies
 between two rows of the reference under the same load. The reference before it may be the one after
 another trial; the first of a series says so. Pure.
-
-Must not know: how a trial is run, nor how rows are ranked.
 """
 
 from __future__ import annotations

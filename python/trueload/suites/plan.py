@@ -3,8 +3,6 @@
 How: subjects x loads x repetitions. Each repetition goes once through all cells, in an
 order shuffled by the seed, so that what drifts on the machine (heat, neighbours) falls on
 all alike. The trials are generated, never held: a plan of 10,000 cells is two short lists.
-
-Must not know: how a trial is run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The loads of a suite of clients: pools, their size, and the concurrency.
-
-Pure. Must not know: how a client is told, or how anything is measured.
-"""
+"""The loads of a suite of clients: pools, their size, and the concurrency. Pure."""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ So all true ranks lie within their ranges with 95 %, which is what Mogstad, Roma
 Wilhelm 2024 ask for; their bootstrap needs more repetitions than a suite has. A row that happens to
 vary less than most rows is taken to vary as much as the row in the middle: they share a machine,
 and six repetitions in one state of its CPUs do not show the other state. Pure.
-
-Must not know: how a row was measured, how a rank is printed.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ How: on a virtual machine the host moves CPUs between caches, runs others on the
 down. Where it does, figures of one program differ by up to a factor of two, so that repetitions of
 different states are not compared. A repetition whose CPUs were further apart than usual, or nearer,
 or that something else disturbed, is *unlike* the others, and says why. Pure.
-
-Must not know: what becomes of such a repetition.
 """
 
 from __future__ import annotations

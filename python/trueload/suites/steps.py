@@ -1,7 +1,4 @@
-"""Searches as tables show them, and the search of a trial in a suite of broadcasts.
-
-Pure. Must not know: how a step is measured.
-"""
+"""Searches as tables show them, and the search of a trial in a suite of broadcasts. Pure."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ How: the store's rows stream by; of each record only a dozen numbers are kept, s
 run of 10,000 cells needs little memory. What may be ranked is decided here, purely: a
 peer that misbehaved in any repetition is invalid, while the machine's own trouble may
 spoil fewer than half of them.
-
-Must not know: how a table is printed.
 """
 
 from __future__ import annotations

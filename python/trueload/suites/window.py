@@ -1,7 +1,4 @@
-"""How long the trials of a suite take, and the stages that each goes through.
-
-Pure. Must not know: how anything is measured.
-"""
+"""How long the trials of a suite take, and the stages that each goes through. Pure."""
 
 from __future__ import annotations
 

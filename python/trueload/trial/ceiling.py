@@ -4,8 +4,6 @@ How: both ends are engines, over loopback. For the calibrated ceiling each has a
 where there are two; one closed loop runs at depth 1 and one is pipelined. The generator cannot
 carry more than this ceiling, so a result near it says more about the generator than about the
 server. A slow open loop tells how late the machine lets it send.
-
-Must not know: who asks.
 """
 
 from __future__ import annotations

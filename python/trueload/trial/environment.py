@@ -1,7 +1,6 @@
 """The machine and the versions that stand in every record.
 
-Facts only: what cannot be read is left out or None. Must not know: what is good or bad (``doctor``
-judges that).
+Facts only: what cannot be read is left out or None.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ sequence of stages. The server's process tree and the machine are sampled when t
 stops. A trial always ends in bounded time with a record. If the engine dies, hangs or sends junk,
 the record is made from its last ticks, is partial, and says so in ``trouble``; its verdict is then
 invalid. Of several hosts each keeps what it told.
-
-Must not know: the command line, suites, the store, terminals.
 """
 
 from __future__ import annotations
@@ -108,10 +106,7 @@ class ShortageError(UserError):
 
 
 def run_trial(
-    spec: TrialSpec,
-    *,
-    on_progress: OnProgress | None = None,
-    interrupt: Interrupt | None = None,
+    spec: TrialSpec, *, on_progress: OnProgress | None = None, interrupt: Interrupt | None = None
 ) -> Record:
     """Run one trial and return its record, whatever happens to the engine.
 
@@ -167,12 +162,7 @@ class Session(Closing):
             self._engine.close()
 
     def measure(
-        self,
-        warmup: Phase | None,
-        window: Phase,
-        *,
-        claim: Claim | None = None,
-        last: bool = False,
+        self, warmup: Phase | None, window: Phase, *, claim: Claim | None = None, last: bool = False
     ) -> Record:
         """Run one window over as many connections as it asks for, and return its record.
 

@@ -4,8 +4,6 @@ How: before anything is sent, the limits of the processes that hold the listenin
 from /proc. A server may need fewer files (io_uring has direct descriptors), so a low limit is only
 reported. When connections are left waiting, the number of open files tells whether the limit was
 the cause.
-
-Must not know: how a trial is run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The server of a trial that nobody started: found by its listening socket on this machine.
 
-Also the CPUs that such a server leaves free. Must not know: how a trial is run.
+Also the CPUs that such a server leaves free.
 """
 
 from __future__ import annotations
@@ -12,12 +12,7 @@ from functools import partial
 from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree, TreeSample
-from trueload.machine.listening import (
-    hold_all,
-    listening_inodes,
-    socket_owners,
-    unix_listeners,
-)
+from trueload.machine.listening import hold_all, listening_inodes, socket_owners, unix_listeners
 from trueload.machine.processes import family, identity, read_parents
 from trueload.places.local import LocalPlace
 from trueload.record.schema import ServerSource

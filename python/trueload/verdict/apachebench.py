@@ -7,7 +7,7 @@ For requests over a kept connection the set-up takes no time. One thing differs:
 failed has no time here, and counts as slower than any. A percentile among such requests is only a
 lower bound.
 
-Pure. Must not know: how it is printed.
+Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: latency runs from when a request was due to when its answer was read. Our part lies at both
 ends: from when the request could be sent until the kernel had it, and from when the kernel had the
-answer until our loop read it. Pure functions of a record. Must not know: how it is shown.
+answer until our loop read it. Pure functions of a record.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A check is one `Definition`, declared below its compute function; the package collects them.
 Thresholds are beside the check that uses them, each with its source; where none is named it is
-design.md's section 6. Must not know: any single check.
+design.md's section 6.
 """
 
 from __future__ import annotations

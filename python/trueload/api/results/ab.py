@@ -1,7 +1,7 @@
 """The result of two servers measured in turn: the ratio B to A of each figure, and its interval.
 
 How: a thin view of the trials. The ratios are those that the command and the report show. There is
-at least one whole pair. Must not know: how anything was measured or stored.
+at least one whole pair.
 """
 
 from __future__ import annotations

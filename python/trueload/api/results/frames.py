@@ -1,7 +1,4 @@
-"""Rows as tables of pandas and polars, which are optional extras: imported when asked for.
-
-Must not know: what the rows are.
-"""
+"""Rows as tables of pandas and polars, which are optional extras: imported when asked for."""
 
 from __future__ import annotations
 

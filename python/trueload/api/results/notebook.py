@@ -1,6 +1,6 @@
 """The display of results in notebooks: a table of figures, the verdict and the doubts about it.
 
-The HTML is inert, whatever text a peer sent. Pure. Must not know: how results are made.
+The HTML is inert, whatever text a peer sent. Pure.
 """
 
 from __future__ import annotations

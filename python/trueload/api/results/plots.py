@@ -1,8 +1,7 @@
 """Charts of results: those of the report, one at a time, for a notebook or a file.
 
 How: the functions that draw a report's charts get the records in memory. The renderer is the
-report's, too, so a chart needs neither a browser nor the network. Must not know: how charts are
-drawn.
+report's, too, so a chart needs neither a browser nor the network.
 """
 
 from __future__ import annotations

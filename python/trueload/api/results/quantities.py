@@ -3,7 +3,7 @@
 How: a figure is a ``float`` (seconds, a share, requests per second), so it works in arithmetic,
 sorting, numpy and data frames. A text is parsed by the command line's parsers before it is
 compared. ``==`` with a text is refused: equal values must have equal hashes, and a text has its
-own. Must not know: records.
+own.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 How: a thin view of records. The functions that `--fail-on` and reports use compute the figures.
 With several trials the median counts, and in a search the deciding step. A request that failed, or
-never ended, counts as slower than any that ended well. Must not know: how anything was measured or
-stored.
+never ended, counts as slower than any that ended well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Results from the store, as if they had been measured now.
-
-Must not know: how anything was measured.
-"""
+"""Results from the store, as if they had been measured now."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The result of a suite: its tables, made from the stored rows by the functions of reports.
-
-Must not know: how a suite is run.
-"""
+"""The result of a suite: its tables, made from the stored rows by the functions of reports."""
 
 from __future__ import annotations
 

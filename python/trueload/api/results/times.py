@@ -1,7 +1,4 @@
-"""Times by name: ``p99``, ``min``, ``percentile("p99.95")``, each a ``Time``.
-
-Must not know: records, or how a time is found.
-"""
+"""Times by name: ``p99``, ``min``, ``percentile("p99.95")``, each a ``Time``."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 How: the command's own place and channel do the work. Only the end is told differently: the cluster
 is asked what became of the Pod, and its words are the reason. If the cluster does not answer, no
-Pod is to blame. Asking takes time, so it is done in the channel's own threads. Must not know how
-Pods are found or made.
+Pod is to blame. Asking takes time, so it is done in the channel's own threads.
 """
 
 from __future__ import annotations

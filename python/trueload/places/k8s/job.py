@@ -1,7 +1,4 @@
-"""The Job that is made for a run: made, asked for, and deleted again, however the run ends.
-
-Must not know: what is in its manifest, or what runs in its Pods.
-"""
+"""The Job that is made for a run: made, asked for, and deleted again, however the run ends."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The Job of sleeping Pods that trueload makes, as ``kubectl create -f -`` takes it. Pure.
-
-Must not know: how it is made, or what runs in its Pods.
-"""
+"""The Job of sleeping Pods that trueload makes, as ``kubectl create -f -`` takes it. Pure."""
 
 from __future__ import annotations
 

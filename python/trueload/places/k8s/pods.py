@@ -1,7 +1,7 @@
 """What a cluster says of a Pod: whether it runs, and if not, why, in the cluster's own words.
 
 How: the JSON of a Pod or of a node, as ``kubectl get -o json`` prints it, becomes a value or one
-phrase. Such a phrase completes "its Pod …". Pure. Must not know how the JSON is fetched.
+phrase. Such a phrase completes "its Pod …". Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Pods of a place: those that are there, or those of a Job that is made for the run.
 
 How: Pods are found by their labels, which for a StatefulSet are those of its selector. Pods that do
-not run yet are waited for, with what the cluster says of them. Must not know what runs in the Pods.
+not run yet are waited for, with what the cluster says of them.
 """
 
 from __future__ import annotations

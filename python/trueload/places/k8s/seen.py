@@ -1,7 +1,7 @@
 """What is known of the Pods of a place: one list for all of them, fetched when somebody asks.
 
 How: whoever needs a newer list than there is fetches it, and the others use it too. So hosts that
-are lost together cost one call. Must not know what runs in the Pods.
+are lost together cost one call.
 """
 
 from __future__ import annotations

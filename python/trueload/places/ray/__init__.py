@@ -6,7 +6,7 @@
 How: a placement group (STRICT_SPREAD) puts an actor on each of the different hosts. The actors
 start programs and move their bytes. Nothing is ever restarted or tried again. When the reservation
 is closed, or the front dies, Ray ends the actors, and with them what they started. Ray itself is
-imported only by ``reserve``. Must not know what is run on the hosts.
+imported only by ``reserve``.
 """
 
 from trueload.places.ray.channel import RayPlace

@@ -2,7 +2,7 @@
 
 How: a call returns a future, so none needs a thread. Whatever Ray raises (dead actor, dead node,
 lost connection) means the same here: the host, or the way to it, is lost for good, and every call
-that still waits ends at once. Must not know what is called.
+that still waits ends at once.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: senders add to a buffer, and return as soon as all of it fits. Pieces of it are offered until
 the host says how much it has taken. So a host that no longer answers holds nobody up who also has
-to write to others. Must not know how a piece is written.
+to write to others.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ How: one thread makes them for all hosts, and waits for whichever is answered ne
 what is to be written, and its answer all that the program has written since the one before: so the
 answer to a question comes back with the ticks before it. While a program says more than it is
 asked, nothing but what is to be sent makes a call for ``PAUSE_S``; before that the actor holds a
-call until the program has written something. Must not know what the lines mean.
+call until the program has written something.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: through ``ray://`` every message goes by the head. If the connection to it breaks, or if no
 host answers any more, no host is to blame. Every host that is listened to answers twice a second,
-so one that is silent alone is lost itself. Must not know how messages are sent.
+so one that is silent alone is lost itself.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: there is one connection per host. The program is copied there once, identified by its SHA-256,
 and started through that connection; its input and output are the channel. If the front ends in any
-way, the program's input ends, and an engine ends with it. Must not know what the lines mean.
+way, the program's input ends, and an engine ends with it.
 """
 
 from __future__ import annotations

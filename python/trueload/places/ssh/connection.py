@@ -3,7 +3,7 @@
 How: the first ssh is the master: it logs in, asks the host what it is, and stays. Its socket is in
 a folder that nobody else can enter, and further commands go through that socket. The master ends
 when its input ends, so it never outlives the front. If the master has gone, no command connects by
-itself: a lost connection stays lost. Must not know what is run.
+itself: a lost connection stays lost.
 """
 
 from __future__ import annotations

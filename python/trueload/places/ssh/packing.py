@@ -1,7 +1,7 @@
 """Packs a folder into a stream of bytes with a local tar, and tells whether the stream was whole.
 
 How: a tar that fails goes on with what it can read, so its stream looks like a good one. Only its
-exit code tells. Must not know where the bytes go.
+exit code tells.
 """
 
 from __future__ import annotations
