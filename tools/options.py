@@ -78,11 +78,11 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "SuiteOptions": (
         "Options of ``trueload.suite``.",
-        ("SuiteEngineOptions", "SuiteWindowOptions", "PlaceOptions", "MetricsOptions"),
+        ("PlaceOptions", "MetricsOptions"),
     ),
 }
 # Classes that stay, although only one other is made of them.
-KEPT = {"SuiteEngineOptions", "SuiteWindowOptions", "ServeOptions"}
+KEPT = {"ServeOptions"}
 INTRODUCTION = """# Options
 
 This page lists the options of all commands that measure or serve, and says how to set defaults of
@@ -215,14 +215,13 @@ def keywords() -> str:
 
     engine = options_of(EngineOptions, only=("threads", "timeout"))
     window = options_of(LoadOptions, only=WINDOW_KEYS)
-    written = [
-        typed("SuiteEngineOptions", (), "How an engine generates load for a suite.", engine),
-        typed("SuiteWindowOptions", (), "How long a suite measures, by which schedule.", window),
-    ]
+    written = []
     for name in [*(name for name in bases if name not in FUNCTIONS), *FUNCTIONS]:
         if name not in inlined:
             text = FUNCTIONS[name][0] if name in FUNCTIONS else about(models[name])
-            written.append(typed(name, made_of(name)[0], text, made_of(name)[1]))
+            found, options = made_of(name)
+            options |= engine | window if name == "SuiteOptions" else {}
+            written.append(typed(name, found, text, options))
     return "".join(written)
 
 

@@ -38,24 +38,6 @@ Body: TypeAlias = str | bytes | dict[Any, Any] | list[Any] | None
 # Written by tools/options.py.
 
 
-class SuiteEngineOptions(TypedDict, total=False):
-    """How an engine generates load for a suite."""
-
-    threads: Number
-    timeout: Duration
-
-
-class SuiteWindowOptions(TypedDict, total=False):
-    """How long a suite measures, by which schedule."""
-
-    duration: Duration
-    requests: Number
-    warmup: Duration
-    stages: Text
-    stages_of: Literal["rate", "connections"] | None
-    arrivals: Literal["constant", "poisson"] | None
-
-
 class ThreadOptions(TypedDict, total=False):
     """How an engine runs, whether it generates load or serves."""
 
@@ -319,9 +301,7 @@ class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, total=False):
     mode: Literal["echo", "broadcast"] | None
 
 
-class SuiteOptions(
-    SuiteEngineOptions, SuiteWindowOptions, PlaceOptions, MetricsOptions, RepeatOptions, total=False
-):
+class SuiteOptions(PlaceOptions, MetricsOptions, RepeatOptions, total=False):
     """Options of ``trueload.suite``."""
 
     cores: Literal["single", "multi"] | None
@@ -342,6 +322,14 @@ class SuiteOptions(
     subjects: Texts
     pair: Literal["reference", "none"] | None
     resume: Text
+    threads: Number
+    timeout: Duration
+    duration: Duration
+    requests: Number
+    warmup: Duration
+    stages: Text
+    stages_of: Literal["rate", "connections"] | None
+    arrivals: Literal["constant", "poisson"] | None
 
 
 # End of what is written.

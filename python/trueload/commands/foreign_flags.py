@@ -8,6 +8,7 @@ override one of ours. A foreign flag names our options, and a test checks that e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -53,13 +54,16 @@ class ForeignFlag:
     flag: str
     tools: str
     meaning: str
-    ours: tuple[str, ...]
-    """Our equivalent options; if there are none, ``advice`` says why."""
     advice: str
+
+    @property
+    def ours(self) -> set[str]:
+        """Our options that the advice names."""
+        return set(re.findall(r"--[a-z0-9-]+", self.advice))
 
     def is_of_use(self, flags: Set[str]) -> bool:
         """Whether a command with these flags is one that loads, and has what the advice names."""
-        return "--connections" in flags and flags >= set(self.ours)
+        return "--connections" in flags and flags >= self.ours
 
     def hint(self) -> str:
         return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
@@ -70,129 +74,82 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
         "-t",
         "wrk and h2load, or of ab and hey",
         "threads, or a time",
-        ("--threads", "--duration", "--timeout"),
         "use --threads N, --duration 10s or --timeout 5s",
     ),
     ForeignFlag(
         "-D",
         "h2load, or of hey",
         "duration, or a body file",
-        ("--duration", "--body-file"),
         "use --duration 10s or --body-file FILE",
     ),
-    ForeignFlag("-q", "hey and oha", "rate", ("--rate",), "use --rate 5k/s"),
-    ForeignFlag("-R", "wrk2", "rate", ("--rate",), "use --rate 5k/s"),
+    ForeignFlag("-q", "hey and oha", "rate", "use --rate 5k/s"),
+    ForeignFlag("-R", "wrk2", "rate", "use --rate 5k/s"),
     ForeignFlag(
         "-k",
         "ab",
         "keep-alive",
-        ("--close",),
         "leave it out, connections are kept alive; --close opens one per request",
     ),
     ForeignFlag(
         "-s",
         "wrk, or of ab",
         "a Lua script, or a timeout",
-        ("--timeout", "--method", "--header", "--body"),
         "there are no scripts, use --method, --header, --body; for a timeout --timeout 5s",
     ),
     ForeignFlag(
-        "-T",
-        "ab, hey and oha",
-        "content type",
-        ("--header",),
-        "use -H 'Content-Type: text/plain' (--header)",
+        "-T", "ab, hey and oha", "content type", "use -H 'Content-Type: text/plain' (--header)"
     ),
     ForeignFlag(
-        "--latency", "wrk", "print percentiles", (), "leave it out, percentiles are always printed"
+        "--latency", "wrk", "print percentiles", "leave it out, percentiles are always printed"
     ),
     ForeignFlag(
         "-L",
         "wrk2, or of curl",
         "print percentiles, or follow redirects",
-        ("--follow",),
         "percentiles are always printed; for redirects use --follow 10",
     ),
+    ForeignFlag("--max-concurrent-streams", "h2load", "streams", "use --http 2 --streams N"),
+    ForeignFlag("-w", "h2load", "bits of a stream's window", "use --window SIZE"),
+    ForeignFlag("-W", "h2load", "bits of a connection's window", "use --connection-window SIZE"),
+    ForeignFlag("--h1", "h2load", "HTTP/1.1", "leave it out, or use --http 1.1"),
+    ForeignFlag("-i", "ab", "HEAD requests", "use -X HEAD (--method)"),
     ForeignFlag(
-        "--max-concurrent-streams",
-        "h2load",
-        "streams",
-        ("--http", "--streams"),
-        "use --http 2 --streams N",
+        "-p", "ab, or of oha", "a body file, or depth", "use --body-file FILE or --pipeline N"
     ),
-    ForeignFlag("-w", "h2load", "bits of a stream's window", ("--window",), "use --window SIZE"),
-    ForeignFlag(
-        "-W",
-        "h2load",
-        "bits of a connection's window",
-        ("--connection-window",),
-        "use --connection-window SIZE",
-    ),
-    ForeignFlag("--h1", "h2load", "HTTP/1.1", ("--http",), "leave it out, or use --http 1.1"),
-    ForeignFlag("-i", "ab", "HEAD requests", ("--method",), "use -X HEAD (--method)"),
-    ForeignFlag(
-        "-p",
-        "ab, or of oha",
-        "a body file, or depth",
-        ("--body-file", "--pipeline"),
-        "use --body-file FILE or --pipeline N",
-    ),
-    ForeignFlag(
-        "-u", "ab", "a body file to PUT", ("--body-file", "--method"), "use -X PUT --body-file FILE"
-    ),
-    ForeignFlag(
-        "-a", "hey and oha", "basic authentication", ("--user",), "use --user NAME:PASSWORD"
-    ),
+    ForeignFlag("-u", "ab", "a body file to PUT", "use -X PUT --body-file FILE"),
+    ForeignFlag("-a", "hey and oha", "basic authentication", "use --user NAME:PASSWORD"),
     ForeignFlag(
         "-A",
         "ab, or of hey",
         "basic authentication, or Accept",
-        ("--user", "--header"),
         "use --user NAME:PASSWORD or -H 'Accept: …' (--header)",
     ),
-    ForeignFlag("-C", "ab", "a cookie", ("--header",), "use -H 'Cookie: name=value' (--header)"),
-    ForeignFlag("-B", "ab", "local address", ("--local-address",), "use --local-address ADDRESS"),
-    ForeignFlag(
-        "-o", "hey", "output format", ("--format", "--json"), "use --format csv, or --json FILE"
-    ),
-    ForeignFlag("--output-format", "oha", "output format", ("--format",), "use --format json"),
-    ForeignFlag("--no-tui", "oha", "no live view", ("--no-live",), "use --no-live"),
-    ForeignFlag(
-        "--disable-keepalive",
-        "hey and oha",
-        "a connection per request",
-        ("--close",),
-        "use --close",
-    ),
-    ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
-    ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
-    ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
-    ForeignFlag("-x", "hey and curl", "a proxy", ("--proxy",), "use --proxy http://HOST:PORT"),
-    ForeignFlag("--http3", "curl", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
-    ForeignFlag("--h3", "h2load", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
-    ForeignFlag(
-        "--lua",
-        "other tools",
-        "a script",
-        ("--targets",),
-        "there are no scripts, use --targets FILE",
-    ),
-    ForeignFlag(
-        "--script", "wrk", "a script", ("--targets",), "there are none, use --targets FILE"
-    ),
-    ForeignFlag("--http2", "oha and curl", "HTTP/2", ("--http",), "use --http 2"),
-    ForeignFlag("--redirect", "oha", "redirects", ("--follow",), "use --follow N"),
-    ForeignFlag("--location", "curl", "redirects", ("--follow",), "use --follow 10"),
-    ForeignFlag("--max-redirs", "curl", "redirects", ("--follow",), "use --follow N"),
-    ForeignFlag("--max-redirects", "k6", "redirects", ("--follow",), "use --follow N"),
+    ForeignFlag("-C", "ab", "a cookie", "use -H 'Cookie: name=value' (--header)"),
+    ForeignFlag("-B", "ab", "local address", "use --local-address ADDRESS"),
+    ForeignFlag("-o", "hey", "output format", "use --format csv, or --json FILE"),
+    ForeignFlag("--output-format", "oha", "output format", "use --format json"),
+    ForeignFlag("--no-tui", "oha", "no live view", "use --no-live"),
+    ForeignFlag("--disable-keepalive", "hey and oha", "a connection per request", "use --close"),
+    ForeignFlag("--concurrency", "k6 and others", "connections", "use -c N"),
+    ForeignFlag("--vus", "k6", "virtual users", "use -c N (--connections)"),
+    ForeignFlag("--unix-socket", "curl and oha", "a socket file", "use --unix PATH"),
+    ForeignFlag("-x", "hey and curl", "a proxy", "use --proxy http://HOST:PORT"),
+    ForeignFlag("--http3", "curl", "HTTP/3", "there is none yet; --http 2 is"),
+    ForeignFlag("--h3", "h2load", "HTTP/3", "there is none yet; --http 2 is"),
+    ForeignFlag("--lua", "other tools", "a script", "there are no scripts, use --targets FILE"),
+    ForeignFlag("--script", "wrk", "a script", "there are none, use --targets FILE"),
+    ForeignFlag("--http2", "oha and curl", "HTTP/2", "use --http 2"),
+    ForeignFlag("--redirect", "oha", "redirects", "use --follow N"),
+    ForeignFlag("--location", "curl", "redirects", "use --follow 10"),
+    ForeignFlag("--max-redirs", "curl", "redirects", "use --follow N"),
+    ForeignFlag("--max-redirects", "k6", "redirects", "use --follow N"),
     ForeignFlag(
         "--disable-redirects",
         "hey",
         "no redirects",
-        ("--follow",),
         "leave it out, redirects are followed only with --follow N",
     ),
-    ForeignFlag("-E", "curl and ab", "client certificate", ("--cert",), "use --cert FILE"),
+    ForeignFlag("-E", "curl and ab", "client certificate", "use --cert FILE"),
 )
 
 _BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}

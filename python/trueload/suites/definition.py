@@ -7,7 +7,7 @@ ones. Text becomes meaning here (durations, selects), once.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -48,11 +48,6 @@ Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
 Report = Literal["table", "apachebench"]
 
 
-def _rate(text: str) -> str:
-    positive_rate(text)
-    return text
-
-
 def _size(text: str) -> str:
     if parse_size(text) > MESSAGE_BYTES_MAX:
         raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX:,} bytes")
@@ -74,25 +69,20 @@ def _wait(text: str) -> str:
     return text
 
 
-def _window(text: str) -> str:
-    window_of_stream(text)
-    return text
+def _checked_by(parse: Callable[[str], object]) -> AfterValidator:
+    """Keep a text as it is written, if it can be parsed."""
 
+    def check(text: str) -> str:
+        parse(text)
+        return text
 
-def _connection_window(text: str) -> str:
-    window_of_connection(text)
-    return text
-
-
-def _table_size(text: str) -> str:
-    header_table_size(text)
-    return text
+    return AfterValidator(check)
 
 
 Size = Annotated[str, AfterValidator(_size)]
 AskedPath = Annotated[str, Field(pattern=PATH_PATTERN)]
 Limit = Annotated[str, AfterValidator(_limit)]
-Rate = Annotated[str, AfterValidator(_rate)]
+Rate = Annotated[str, _checked_by(positive_rate)]
 
 
 class Axes(Model):
@@ -198,9 +188,9 @@ class Http2(Model):
     """Requests go over HTTP/2, as `trueload http --http 2` sends them, with these windows and this
     table of headers."""
 
-    window: Annotated[str, AfterValidator(_window)] = "browser"
-    connection_window: Annotated[str, AfterValidator(_connection_window)] = "browser"
-    header_table_size: Annotated[str, AfterValidator(_table_size)] = "4KiB"
+    window: Annotated[str, _checked_by(window_of_stream)] = "browser"
+    connection_window: Annotated[str, _checked_by(window_of_connection)] = "browser"
+    header_table_size: Annotated[str, _checked_by(header_table_size)] = "4KiB"
 
     @property
     def windows(self) -> WindowsPlan:
