@@ -83,6 +83,7 @@ Size = Annotated[str, AfterValidator(_size)]
 AskedPath = Annotated[str, Field(pattern=PATH_PATTERN)]
 Limit = Annotated[str, AfterValidator(_limit)]
 Rate = Annotated[str, _checked_by(positive_rate)]
+TableSize = Annotated[str, _checked_by(header_table_size)]
 
 
 class Axes(Model):
@@ -190,7 +191,7 @@ class Http2(Model):
 
     window: Annotated[str, _checked_by(window_of_stream)] = "browser"
     connection_window: Annotated[str, _checked_by(window_of_connection)] = "browser"
-    header_table_size: Annotated[str, _checked_by(header_table_size)] = "4KiB"
+    header_table_size: TableSize = "4KiB"
 
     @property
     def windows(self) -> WindowsPlan:
