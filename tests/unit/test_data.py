@@ -101,7 +101,7 @@ def test_the_plan_names_the_file_and_marks_the_requests_that_use_it(tmp_path: Pa
     assert plan.request is not None
     assert plan.request.template
     assert plan.seed == 7
-    assert list(pieces(spec, plan)) == []
+    assert list(pieces(spec.traffic, plan)) == []
 
 
 def test_engines_elsewhere_are_sent_the_content(tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_engines_elsewhere_are_sent_the_content(tmp_path: Path) -> None:
     plan = make_plan(spec, (), is_here=False)
     assert plan.data is not None
     assert plan.data.path is None
-    (piece,) = pieces(spec, plan)
+    (piece,) = pieces(spec.traffic, plan)
     assert plan.data.blobs == (piece.sha256,)
     write(tmp_path, CSV + "x,1,2,3,4\n")
     with pytest.raises(UserError, match="has changed meanwhile"):
-        list(pieces(spec, plan))
+        list(pieces(spec.traffic, plan))
 
 
 def test_rows_that_are_sent_once_leave_none_for_a_warm_up(tmp_path: Path) -> None:
