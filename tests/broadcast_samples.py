@@ -7,7 +7,7 @@ from typing import Any
 from samples import PHASE, distribution, good_record, histogram, plan
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
 from trueload.protocol.plan import DeliveryHistograms, Requests, Turns
-from trueload.record.deliveries import Deliveries
+from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.schema import Record, RecordPlan
 
 MESSAGES, RECEIVERS = 100, 10

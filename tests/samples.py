@@ -24,11 +24,11 @@ from trueload.protocol.plan import (
     Second,
     Slots,
 )
+from trueload.record.account import Told
+from trueload.record.accounts.client_times import ClientTime, ClientTimes
 from trueload.record.schema import (
     SCHEMA,
     Check,
-    ClientTime,
-    ClientTimes,
     Connections,
     Environment,
     Generator,
@@ -114,6 +114,11 @@ GOOD_HOST = Host(
 def check_of(record: Record, name: str) -> Check:
     """A check of a record by its name."""
     return next(check for check in record.checks if check.name == name)
+
+
+def told(window: Any, **more: Any) -> Told:
+    """What an account is made from: of a good record, but for this measurement."""
+    return Told(window=window, **{"generate": good_record().plan.generate, **more})
 
 
 def good_record(**changes: Any) -> Record:

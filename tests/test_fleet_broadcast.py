@@ -17,7 +17,7 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import Dialect
-from trueload.record.deliveries import Deliveries
+from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.schema import Record
 from trueload.request.exchange import WsBroadcast
 from trueload.request.traffic import Traffic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,11 +19,12 @@ from samples import (
     good_record,
     histogram,
     staged,
+    told,
 )
-from trueload.assemble.own_times import make_client_times
-from trueload.engines.merge import merge_histograms
 from trueload.protocol.plan import Histograms
-from trueload.record.schema import ClientTime, ClientTimes, Record, Status
+from trueload.protocol.sums import add_histograms
+from trueload.record.accounts.client_times import CLIENT_TIMES, ClientTime, ClientTimes
+from trueload.record.schema import Record, Status
 from trueload.report.export import CSV_COLUMNS, record_values
 from trueload.report.result import client_share_text, result_lines
 from trueload.stats import Distribution, decode_histogram
@@ -34,9 +36,14 @@ FULL = SERVER.model_copy(update={"saturation": 0.9})
 Times = tuple[tuple[int, int], ...]
 
 
+def account(found: Histograms) -> ClientTimes:
+    made: ClientTimes = CLIENT_TIMES.made(told(SimpleNamespace(histograms=found)))
+    return made
+
+
 def times(send: Times = ((4 * US, OK),), receive: Times = ((6 * US, 1_000),)) -> ClientTimes:
     """The generator's own times; each is given as (value, count) pairs."""
-    return make_client_times(histograms(send, receive))
+    return account(histograms(send, receive))
 
 
 def histograms(send: Times, receive: Times) -> Histograms:
@@ -82,14 +89,14 @@ def test_the_times_of_several_hosts_are_those_of_all_their_requests() -> None:
     busy = ((10 * US, 90), (1_000 * US, 10))
     idle = ((90 * US, 20),)
     parts = [histograms(send, send) for send in (busy, idle)]
-    ours = make_client_times(merge_histograms(parts))
+    ours = account(add_histograms(parts))
     whole = times(tuple(chain(busy, idle)), tuple(chain(busy, idle)))
     assert ours == whole
     assert ours.receive is not None
     assert ours.receive.count == 120
     assert close_to(ours.receive.p50, 10 * US)
     assert close_to(ours.receive.p99, 1_000 * US)
-    merged = decode_histogram(merge_histograms(parts).receive_lag)
+    merged = decode_histogram(add_histograms(parts).receive_lag)
     assert sum(merged.counts) == 120, "the histogram itself is in the record"
 
 

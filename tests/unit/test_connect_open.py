@@ -6,14 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import counts, good_record, histogram
-from trueload.assemble.openings import make_openings
+from samples import counts, good_record, histogram, told
 from trueload.commands.http import read_job
-from trueload.engines.merge import merge_openings
 from trueload.errors import UserError
 from trueload.protocol.plan import Open
 from trueload.protocol.plan import Openings as Seen
-from trueload.record.openings import Openings
+from trueload.record.accounts.openings import OPENINGS, Openings
 from trueload.record.thresholds import crossed
 from trueload.report.export import record_values
 from trueload.report.openings import labelled_texts
@@ -38,7 +36,8 @@ def seen(connected: int = 1000, full: int = 100, resumed: int = 900) -> Seen:
 
 
 def account(found: Seen, **of: Any) -> Openings:
-    made = make_openings(SimpleNamespace(openings=found, counts=counts(**of)))  # type: ignore[arg-type]
+    window = SimpleNamespace(openings=found, counts=counts(**of))
+    made: Openings | None = OPENINGS.made(told(window))
     assert made is not None
     return made
 
@@ -93,11 +92,11 @@ def test_a_connection_that_did_not_get_so_far_is_slower_than_any() -> None:
 
 
 def test_several_engines_are_added_up_without_loss() -> None:
-    both = merge_openings([seen(), seen(connected=10, full=5, resumed=0)])
+    both = OPENINGS.added([seen(), seen(connected=10, full=5, resumed=0)])
     assert both is not None
     found = account(both, scheduled=1010, ok=1005, issued=1010)
     assert (found.connect_ns.count, found.full_handshake_ns.count) == (1010, 105)
-    assert merge_openings([]) is None
+    assert OPENINGS.added([]) is None
 
 
 def test_each_step_has_a_line_and_columns() -> None:

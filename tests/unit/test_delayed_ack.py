@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from samples import check_of, good_record, histogram, plan, sparse_index
-from trueload.record.schema import Check, Outcomes, Status, TargetRecord
+from trueload.record.accounts.targets import TargetRecord
+from trueload.record.outcomes import Outcomes
+from trueload.record.schema import Check, Status
 from trueload.stats import Distribution, decode_histogram
 from trueload.verdict.delayed_ack import delayed_mode
 

@@ -25,7 +25,9 @@ from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
 from trueload.protocol.plan import Counts, Histograms, Second, Tick
 from trueload.record import figures
-from trueload.record.schema import Claim, Outcomes, Record, TargetRecord
+from trueload.record.accounts.targets import TargetRecord
+from trueload.record.outcomes import Outcomes
+from trueload.record.schema import Claim, Record
 from trueload.record.thresholds import LIMIT, RATIO, crossed, parse_condition
 from trueload.record.turn import Letter, Turn
 from trueload.report.ab import Paired, crossed_sentence

@@ -13,18 +13,12 @@ from hypothesis import strategies as st
 from samples import GOOD_HOST, PHASE, check_of, counts, distribution, good_record, histogram, plan
 from trueload import hdr
 from trueload.engines.clock import Comparison, Reading
-from trueload.engines.merge import (
-    Series,
-    merge_connections,
-    merge_counts,
-    merge_flows,
-    merge_ready,
-    merge_slots,
-)
+from trueload.engines.merge import Series, merge_connections, merge_counts, merge_ready, merge_slots
 from trueload.engines.ticks import Ticks
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
 from trueload.protocol.flow import Work
 from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
+from trueload.record.accounts.flow import FLOW
 from trueload.record.schema import Check, Host, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
@@ -174,23 +168,23 @@ def test_flows_are_added_in_the_longest_parts_and_gaps_stay_each_hosts_own() -> 
     backlog = Backlog(at_start=1, at_end=5, answered=(1, 2), latency_sum_ns=(10, 20))
     short = Flow(whole_ns=9, part_ns=2, answered=(1, 2, 3), gaps={7: 1}, backlog=backlog)
     long = Flow(whole_ns=8, part_ns=4, answered=(10,), gaps={}, backlog=backlog)
-    merged = merge_flows([short, long])
+    merged = FLOW.added([short, long])
     assert merged is not None
     assert (merged.whole_ns, merged.part_ns, merged.answered) == (8, 4, (13, 3))
     assert merged.gaps == {}
     assert merged.backlog == Backlog(
         at_start=2, at_end=10, answered=(2, 4), latency_sum_ns=(20, 40)
     )
-    assert merge_flows([short]) == short
+    assert FLOW.added([short]) == short
     edges = (Work(part_ns=2, before_ns=3, after_ns=4), Work(part_ns=4, before_ns=30, after_ns=40))
     parts = [
         each.model_copy(update={"work": work})
         for each, work in zip((short, long), edges, strict=True)
     ]
-    both = merge_flows(parts)
+    both = FLOW.added(parts)
     assert both is not None
     assert (both.work.before_ns, both.work.after_ns) == (33, 44)
-    assert merge_flows([short, None]) is None
+    assert FLOW.added([short, None]) is None
 
 
 def test_seconds_are_added_by_their_number() -> None:

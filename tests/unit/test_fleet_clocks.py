@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from samples import GOOD_HOST, check_of, distribution, histogram
 from trueload.engines.clock import DRIFT_NS_PER_NS, Agreed, Comparison, Offset, bounds_across
 from trueload.engines.clock import Reading as Answer
-from trueload.engines.merge import merge_deliveries
 from trueload.protocol.plan import Deliveries as Reported
 from trueload.protocol.plan import DeliveryHistograms
-from trueload.record.deliveries import Deliveries
+from trueload.record.accounts.deliveries import DELIVERIES, Deliveries
 from trueload.record.schema import Check, Host, Record
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.report.export import record_values
@@ -117,7 +116,7 @@ def test_the_longest_time_before_the_send_counts_for_all() -> None:
         )
         for negative, ns in ((2, 70), (0, 0), (1, 30))
     ]
-    merged = merge_deliveries(parts)
+    merged = DELIVERIES.added(parts)
     assert merged is not None
     assert (merged.untimed, merged.negative, merged.negative_max_ns) == (3, 3, 70)
 

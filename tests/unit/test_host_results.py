@@ -9,8 +9,9 @@ from samples import GOOD_HOST, counts, distribution, good_record, histogram
 from trueload.metrics import names
 from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
+from trueload.record.accounts.client_times import ClientTime, ClientTimes
 from trueload.record.groups import make_groups
-from trueload.record.schema import ClientTime, ClientTimes, Host, Record
+from trueload.record.schema import Host, Record
 from trueload.report.export import export, measured_row
 from trueload.report.hosts import HEADER, host_grid, host_lines
 from trueload.report.hosts_csv import COLUMNS

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
-from samples import check_of, good_record, server_tree
-from trueload.assemble.idle import Step, make_idle, merged_failed
+from samples import check_of, good_record, server_tree, told
 from trueload.assemble.observation import Observation, PhaseLog
 from trueload.assemble.trial import NO_CONNECTIONS, measure_from_ticks
 from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Measurement, Ready
-from trueload.record.schema import Idle, IdleStep
+from trueload.record.account import Step
+from trueload.record.accounts.idle import IDLE, Idle, IdleStep, merged_failed
 from trueload.report.idle import idle_lines
 from trueload.verdict import judge
 
@@ -50,8 +52,14 @@ def steps() -> list[Step]:
     ]
 
 
+def account(seen: list[Step], held: int | None) -> Idle | None:
+    window = SimpleNamespace(connections=SimpleNamespace(idle_open=held))
+    made: Idle | None = IDLE.made(told(window, steps=seen, complete=held is not None))
+    return made
+
+
 def test_a_step_says_what_came_of_its_connections() -> None:
-    made = make_idle(steps(), held=4900)
+    made = account(steps(), held=4900)
     assert made is not None
     assert made.connections == 5000
     assert made.held == 4900
@@ -79,7 +87,7 @@ UNKNOWN = [
 def test_what_cannot_be_known_is_not_told(
     what: str, seen: list[Step], expected: str | None
 ) -> None:
-    made = make_idle(seen, held=None)
+    made = account(seen, held=None)
     if expected is not None:
         assert made is None, what
     else:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from samples import good_record
-from trueload.record.answers import Probes
+from trueload.record.schema import Probes
 from trueload.runner.probes import Prober, others, with_probes
 from trueload.subjects.contracts import load_contract
 from trueload.verdict.varying import check_varying

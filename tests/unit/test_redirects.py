@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 from report_samples import html, put_records
-from samples import good_record, histogram
-from trueload.assemble.redirects import make_redirects
+from samples import good_record, histogram, told
 from trueload.commands.request_flags import read_http
-from trueload.engines.merge import merge_redirects
 from trueload.errors import UserError
 from trueload.protocol.redirects import Redirects as Seen
-from trueload.record.redirects import Redirects
+from trueload.record.accounts.redirects import REDIRECTS, Redirects, add_redirects
 from trueload.report.export import record_values
 from trueload.report.redirects import counts_text
 from trueload.report.result import result_lines
@@ -28,8 +26,8 @@ NONE = Seen(statuses={}, hops={"0": 7})
 
 
 def account(found: Seen | None) -> Redirects | None:
-    measured: Any = SimpleNamespace(redirects=found)
-    return make_redirects(measured)
+    made: Redirects | None = REDIRECTS.made(told(SimpleNamespace(redirects=found)))
+    return made
 
 
 @pytest.mark.parametrize(
@@ -45,14 +43,14 @@ def account(found: Seen | None) -> Redirects | None:
 def test_hosts_add_up_and_the_text_says_how_many_a_request_had(
     found: list[Seen], text: str
 ) -> None:
-    both = account(merge_redirects(found))
+    both = account(add_redirects(found))
     assert both is not None
     assert counts_text(both) == text
 
 
 def test_a_result_has_redirects_only_if_they_are_followed() -> None:
     assert account(None) is None
-    assert merge_redirects([]) is None
+    assert REDIRECTS.added([]) is None
     labels = [line[:9] for line in result_lines(good_record(redirects=account(CHAIN)))]
     assert labels.count("redirects") == labels.count("each took") == 1
     assert not any(line.startswith("redirects") for line in result_lines(good_record()))

@@ -7,7 +7,8 @@ import itertools
 import pytest
 from samples import check_of, good_record
 from search_samples import LIMIT_10MS, SLOW, failing, nobody
-from trueload.record.schema import OriginRecord, Record
+from trueload.record.accounts.origins import OriginRecord
+from trueload.record.schema import Record
 from trueload.search.decide import Try
 from trueload.search.execute import SearchPlan, make_bounds, take
 from trueload.search.execute import search as run_steps

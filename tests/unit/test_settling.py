@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from samples import histogram
-from trueload.engines.merge import merge_deliveries
 from trueload.engines.settling import Settling
 from trueload.protocol.broadcast import FailedMessage, Sent
 from trueload.protocol.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
+from trueload.record.accounts.deliveries import DELIVERIES
 from trueload.stats import decode_histogram
 
 
@@ -52,7 +52,7 @@ def deliveries(**changes: int) -> Deliveries:
 
 
 def test_deliveries_are_added_where_they_arrived() -> None:
-    merged = merge_deliveries([deliveries(untimed=10), None, deliveries(expected=21, delivered=19)])
+    merged = DELIVERIES.added([deliveries(untimed=10), None, deliveries(expected=21, delivered=19)])
     assert merged is not None
     assert merged.model_dump(exclude={"histograms"}) == {
         "expected": 41,
@@ -68,4 +68,4 @@ def test_deliveries_are_added_where_they_arrived() -> None:
 
 @pytest.mark.parametrize("parts", [[], [None, None]])
 def test_where_nothing_was_broadcast_there_are_none(parts: list[None]) -> None:
-    assert merge_deliveries(parts) is None
+    assert DELIVERIES.added(parts) is None

@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 from report_samples import html, put_records
-from samples import counts, good_record, histogram
-from trueload.assemble.streams import make_streams
-from trueload.engines.merge import merge_streams
+from samples import counts, good_record, histogram, told
 from trueload.errors import UserError
 from trueload.protocol.plan import Streams as Seen
 from trueload.protocol.request_options import StreamOptions
 from trueload.protocol.streams import EndContent, EndEvent, StreamHistograms
-from trueload.record.streams import Streams
+from trueload.record.accounts.streams import STREAMS, Streams, add_streams
 from trueload.record.thresholds import STREAMS_FAIL_ON, crossed, parse_condition
 from trueload.report.result import result_lines
 from trueload.report.streams import labelled_texts, parts_text
@@ -44,7 +42,7 @@ def account(found: Seen, **failed: int) -> Streams:
     classes = {name.replace("_", "."): count for name, count in failed.items()}
     record = good_record()
     measured = make_measured(record.counts.model_copy(update={"failed": classes}), found)
-    made = make_streams(measured)
+    made: Streams | None = STREAMS.made(told(measured))
     assert made is not None
     return made
 
@@ -55,8 +53,8 @@ def make_measured(of: object, found: Seen | None) -> Any:
 
 
 def test_without_streams_there_is_no_account() -> None:
-    assert make_streams(make_measured(counts(), None)) is None
-    assert merge_streams([]) is None
+    assert STREAMS.made(told(make_measured(counts(), None))) is None
+    assert STREAMS.added([]) is None
     assert not any(line.startswith("first part") for line in result_lines(good_record()))
 
 
@@ -77,7 +75,7 @@ def test_a_gap_in_which_a_stream_stalled_is_longer_than_any() -> None:
 
 
 def test_several_engines_are_added_up_without_loss() -> None:
-    both = merge_streams([seen(20, 10), seen(30, 50, streams=100)])
+    both = add_streams([seen(20, 10), seen(30, 50, streams=100)])
     assert both is not None
     assert (both.parts, both.together, both.whole) == (2500, 500, 500)
     found = account(both)
@@ -97,7 +95,7 @@ def test_the_texts_name_the_times_of_tokens_and_the_parts() -> None:
 
 
 def test_streams_of_different_lengths_show_the_median_and_the_longest() -> None:
-    both = merge_streams([seen(20, 10), seen(20, 10, streams=10, parts=50)])
+    both = add_streams([seen(20, 10), seen(20, 10, streams=10, parts=50)])
     assert both is not None
     assert "410 whole streams, 5 each at the median, at most 50" in parts_text(account(both))
 

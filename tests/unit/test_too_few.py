@@ -28,7 +28,9 @@ from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
 from trueload.protocol.plan import Histograms
 from trueload.record import figures
-from trueload.record.schema import Outcomes, Record, TargetRecord
+from trueload.record.accounts.targets import TargetRecord
+from trueload.record.outcomes import Outcomes
+from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, crossed, parse_condition
 from trueload.report.ab import compared
 from trueload.report.apachebench import report_text

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import good_record, plan
-from trueload.assemble.answers import make_answers
-from trueload.engines.merge import merge_kinds
+from samples import good_record, plan, told
 from trueload.protocol.kinds import Kind, Kinds, OtherKinds
 from trueload.protocol.plan import Measurement
-from trueload.record.answers import AnswerKind, Answers, OtherAnswers
+from trueload.record.accounts.answers import ANSWERS, AnswerKind, Answers, OtherAnswers, add_kinds
 from trueload.record.schema import Claim, Record, Throughput
 from trueload.verdict.varying import answers_text, check_varying
 
@@ -256,12 +255,12 @@ def test_kinds_of_several_hosts_are_added_up_in_the_order_in_which_they_came() -
     one = measured({(13, HELLO): (500, 0), (0, NOTHING): (7, 500)})
     two = measured({(13, HELLO): (400, 0), (0, NOTHING): (8, 400)})
     whole = measured({(13, HELLO): (900, 0), (0, NOTHING): (15, 400)})
-    assert merge_kinds([one, two]) == whole
+    assert add_kinds([one, two]) == whole
     one = Kinds(known=one.known, other=(OtherKinds(bits=4, count=2, before=30),))
     two = Kinds(
         other=(OtherKinds(bits=0, count=1, before=9), OtherKinds(bits=4, count=3, before=8))
     )
-    zero, four = merge_kinds([one, two]).other
+    zero, four = add_kinds([one, two]).other
     assert (zero, four) == (two.other[0], OtherKinds(bits=4, count=5, before=8))
 
 
@@ -269,13 +268,19 @@ def phase(kinds: Kinds) -> Measurement:
     return Measurement.model_construct(targets=None, kinds=kinds)
 
 
+def made(warmup: Measurement | None, window: Measurement, threads: int) -> tuple[Answers, ...]:
+    window = window.model_copy(update={"generator": SimpleNamespace(threads=threads)})
+    found: tuple[Answers, ...] = ANSWERS.made(told(window, warmup=warmup))
+    return found
+
+
 def test_kinds_of_warm_up_and_window_stand_side_by_side_with_how_many_came_before() -> None:
     warmup = measured({(13, HELLO): (1_000, 0), (0, NOTHING): (70, 150)})
     window = measured({(0, NOTHING): (90, 0), (7, ODD): (5, 3)})
-    (found,) = make_answers(phase(warmup), phase(window), threads=2)
+    (found,) = made(phase(warmup), phase(window), threads=2)
     assert found == answers(
         kind(13, HELLO, 1_000, 0, 0), kind(0, NOTHING, 70, 90, 300), kind(7, ODD, 0, 5, 1_076)
     )
-    (alone,) = make_answers(None, phase(window), threads=2)
+    (alone,) = made(None, phase(window), threads=2)
     assert alone == answers(kind(0, NOTHING, 0, 90, 0), kind(7, ODD, 0, 5, 6))
-    assert make_answers(None, phase(Kinds()), threads=1) == ()
+    assert made(None, phase(Kinds()), threads=1) == ()

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from report_samples import html, put_records
-from samples import PHASE, SLOTS, WINDOW_NS, connections, counts, good_record, plan, slots, staged
-from trueload.assemble.http2 import make_http2
-from trueload.engines.merge import merge_http2
+from samples import (
+    PHASE,
+    SLOTS,
+    WINDOW_NS,
+    connections,
+    counts,
+    good_record,
+    plan,
+    slots,
+    staged,
+    told,
+)
 from trueload.protocol import http2
 from trueload.protocol.exchange import RequestPlan, WindowsPlan
 from trueload.protocol.expect import ExpectPlan
 from trueload.protocol.http2 import Announced, HeaderBytes, Waits
 from trueload.protocol.plan import Requests, Stage
 from trueload.protocol.scenario import StepPlan
-from trueload.record.http2 import Http2, Waited
+from trueload.record.accounts.http2 import HTTP2, Http2, Waited, add_http2
 from trueload.record.schema import Check, Record, Status, Warmup
 from trueload.report.http2 import http2_lines
 from trueload.report.result import result_lines
@@ -211,14 +221,19 @@ def test_shares_are_of_the_time_in_flight_and_other_versions_of_the_whole_trial(
         waits_ns=Waits(queued=100, stream=80, send_stream=40),
     )
     measured = measurement(engine)
-    made = make_http2(plan(http2=BROWSER), measured, [measured, measured])
+    made = account(measured, [measured, measured])
     assert made is not None
     assert made.waited == waited(stream=0.2, send_stream=0.1)
     assert (made.http1, made.streams) == (2, 300 / measured.window_ns)
-    idle = make_http2(plan(http2=BROWSER), measurement(http2.Http2()), [])
+    idle = account(measurement(http2.Http2()))
     assert idle is not None
     assert idle.waited is None
-    assert make_http2(plan(http2=BROWSER), measurement(None), []) is None
+    assert account(measurement(None)) is None
+
+
+def account(window: Any, phases: Sequence[Any] = ()) -> Http2 | None:
+    made: Http2 | None = HTTP2.made(told(window, generate=plan(http2=BROWSER), phases=phases))
+    return made
 
 
 def measurement(engine: http2.Http2 | None) -> Any:
@@ -236,15 +251,15 @@ def test_what_several_engines_counted_is_added_up() -> None:
             max_concurrent_streams=Announced(least=limit, most=limit),
         )
 
-    both = merge_http2([part(100, 1), part(7, 2), http2.Http2(http1=1)])
+    both = add_http2([part(100, 1), part(7, 2), http2.Http2(http1=1)])
     assert both is not None
     assert (both.connections, both.resets, both.http1, both.waits_ns.queued) == (2, 3, 1, 10)
     assert both.headers_in == HeaderBytes(plain=20, coded=2)
     assert both.max_concurrent_streams == Announced(least=7, most=100)
-    unlimited = merge_http2([part(None), part(7)])
+    unlimited = add_http2([part(None), part(7)])
     assert unlimited is not None
     assert unlimited.max_concurrent_streams == Announced(least=7, most=None)
-    assert merge_http2([]) is None
+    assert HTTP2.added([]) is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from samples import counts, good_record, staged
 from trueload.protocol.plan import Requests
 from trueload.record import figures
-from trueload.record.schema import Record, SessionsRecord, Status
+from trueload.record.accounts.sessions import SessionsRecord, of_sessions
+from trueload.record.schema import Record, Status
 from trueload.report.result import rate_text
 from trueload.stats import Distribution
 from trueload.verdict import CHECKS
@@ -66,8 +67,8 @@ def test_what_to_do_fits_what_is_wrong() -> None:
 def test_a_failed_session_is_slower_than_any() -> None:
     sessions = with_sessions(95, failed=5).sessions
     assert sessions is not None
-    assert figures.of_sessions(sessions).value("p95") < math.inf
-    assert figures.of_sessions(sessions).value("p96") == math.inf
+    assert of_sessions(sessions).value("p95") < math.inf
+    assert of_sessions(sessions).value("p96") == math.inf
 
 
 def test_skipped_requests_have_no_time_and_count_as_errors() -> None:

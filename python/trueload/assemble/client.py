@@ -19,7 +19,6 @@ from trueload.assemble.server import (
     tree_throttled_share,
 )
 from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
-from trueload.engines.merge import add_counts
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
 from trueload.protocol.exchange import RequestPlan
@@ -35,6 +34,7 @@ from trueload.protocol.plan import (
     Second,
 )
 from trueload.protocol.seen import Seen
+from trueload.protocol.sums import add_counts
 from trueload.record.client import ClientAsked, interval_ns, make_client_end, took_ns
 from trueload.record.schema import (
     SCHEMA,

@@ -13,6 +13,9 @@ from trueload.machine.throttling import throttled_share
 from trueload.record.schema import Backend, Lifetime, Server, ServerSource
 from trueload.units import NS_PER_S
 
+# Below this many connections, most of a server's growth is what it allocates once at its start.
+MEANINGFUL_CONNECTIONS = 100
+
 
 def make_server(
     source: ServerSource,
@@ -32,8 +35,8 @@ def make_server(
         system_s=used.system_s,
         saturation=over_window(used, window_ns),
         peak_rss_bytes=used.peak_rss_bytes,
-        rss_before_bytes=_resident(before),
-        rss_after_bytes=_resident(after),
+        rss_before_bytes=before.rss_bytes or None,
+        rss_after_bytes=after.rss_bytes or None,
         threads=used.threads,
         lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
         pids=tuple(sorted(before.pids | after.pids)),
@@ -43,8 +46,18 @@ def make_server(
     )
 
 
-def _resident(sample: TreeSample) -> int | None:
-    return sum(each.rss_bytes for each in sample.processes.values()) or None
+def bytes_per_connection(
+    idle: TreeSample | None, now: TreeSample, connections: int
+) -> float | None:
+    """Return the growth of the tree's resident memory since ``idle``, per connection, in bytes.
+
+    ``connections`` is the largest number of connections since then. None if there is no idle
+    sample, if memory has not grown, or with fewer than ``MEANINGFUL_CONNECTIONS`` connections.
+    """
+    if idle is None or connections < MEANINGFUL_CONNECTIONS:
+        return None
+    grown = now.rss_bytes - idle.rss_bytes
+    return grown / connections if grown > 0 else None
 
 
 def tree_throttled_share(before: TreeSample | None, after: TreeSample | None) -> float | None:

@@ -11,32 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trueload import hdr
-from trueload.assemble.answers import make_answers
-from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import clock_bounds_ns, make_hosts
-from trueload.assemble.http2 import make_http2
-from trueload.assemble.idle import make_idle, merged_failed
 from trueload.assemble.machine import MachineUse, Ours, cpu_speeds, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
-from trueload.assemble.openings import make_openings
-from trueload.assemble.origins import make_origins
-from trueload.assemble.own_times import make_client_times
-from trueload.assemble.redirects import make_redirects
-from trueload.assemble.scenario import make_sessions, step_records
 from trueload.assemble.server import (
     allowed_cpus,
+    bytes_per_connection,
     make_backends,
     make_server,
     tree_throttled_share,
 )
-from trueload.assemble.streams import make_streams
-from trueload.assemble.tls import make_tls_record
-from trueload.engines.merge import add_up
 from trueload.machine.accounting import accounts_for_all, covers
 from trueload.protocol import plan
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan, WsEchoPlan
 from trueload.protocol.plan import (
-    NO_EARLY,
     Counts,
     Generate,
     Histograms,
@@ -46,19 +34,19 @@ from trueload.protocol.plan import (
     Tick,
 )
 from trueload.record import figures
-from trueload.record.answers import Answers
+from trueload.record.account import Told
+from trueload.record.accounts import ACCOUNTS
+from trueload.record.accounts.client_times import CLIENT_TIMES, ClientTimes
+from trueload.record.accounts.idle import merged_failed
 from trueload.record.groups import make_groups
 from trueload.record.schema import (
     REDIRECT,
     SCHEMA,
-    ClientTimes,
     Connections,
     Generator,
-    Outcomes,
     Record,
     RecordPlan,
     Server,
-    TargetRecord,
     Throughput,
     Warmup,
     Window,
@@ -109,10 +97,10 @@ def make_unjudged(seen: Observation) -> Record:
         measured = with_joining(measured, seen.joined)
     complete = window.measurement is not None
     machine = _machine(seen, measured)
-    phases = seen.measurements()
-    handshakes = hdr.added(each.histograms.handshake for each in phases)
-    own_times = make_client_times(measured.histograms)
-    generator = _generator(seen, measured, complete, own_times, machine)
+    handshakes = hdr.added(each.histograms.handshake for each in seen.measurements())
+    told = _told(seen, measured, complete)
+    accounts = {name: each.made(told) for name, each in ACCOUNTS.items()}
+    generator = _generator(seen, measured, complete, accounts[CLIENT_TIMES.name], machine)
     hosts = make_hosts(seen, generator, make_unjudged)
     record = Record(
         schema=SCHEMA,
@@ -148,34 +136,52 @@ def make_unjudged(seen: Observation) -> Record:
         environment=seen.environment,
         window=_window(seen, measured, machine),
         trouble=seen.trouble,
-        targets=_targets(seen, measured),
-        sessions=make_sessions(measured.sessions),
-        origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
         handshake_ns=figures.complete(handshakes).figures,
-        tls=make_tls_record(seen.generate, seen.ready, phases),
-        data=measured.data,
-        deliveries=make_deliveries(measured, _clock_bound_ns(seen)),
-        datagrams=measured.datagrams,
-        http2=make_http2(seen.generate, measured, phases),
-        streams=make_streams(measured),
-        openings=make_openings(measured),
-        redirects=make_redirects(measured),
-        answers=_answers(seen, measured),
-        early=add_up([NO_EARLY, *(each.early for each in phases)]),
-        idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
         cpu_distance=seen.cpu_distance,
         cpu_speeds=cpu_speeds(seen),
-        client_ns=own_times,
         round_trip_ns=figures.complete(measured.histograms.round_trip).figures,
-        flow=measured.flow,
         tail=make_tail(measured, seen.window),
+        **accounts,
     )
     return figures.with_figures(record)
+
+
+def _told(seen: Observation, measured: Measurement, complete: bool) -> Told:
+    return Told(
+        window=measured,
+        generate=seen.generate,
+        complete=complete,
+        warmup=seen.phase(seen.warmup.id).measurement if seen.warmup else None,
+        phases=seen.measurements(),
+        ready=seen.ready,
+        target_urls=seen.target_urls,
+        origin_urls=seen.origin_urls,
+        steps=seen.steps,
+        clock_bound_ns=_clock_bound_ns(seen),
+    )
 
 
 def _clock_bound_ns(seen: Observation) -> int | None:
     """By how much times from one host to another are wrong at most; None without such times."""
     return max(clock_bounds_ns(seen.hosts), default=seen.clock_bound_ns)
+
+
+def with_joining(measured: Measurement, joined: Measurement) -> Measurement:
+    """Return a window's measurement with the connection figures of the phase before it.
+
+    In that phase the window's connections were set up and nothing was sent.
+    """
+    before, after = joined.connections, measured.connections
+    connections = after.model_copy(
+        update={
+            "failed": before.failed,
+            "set_up_ns": before.set_up_ns,
+            "dropped": before.dropped + after.dropped,
+            "reasons": {**after.reasons, **before.reasons},
+        }
+    )
+    histograms = measured.histograms.model_copy(update={"connect": joined.histograms.connect})
+    return measured.model_copy(update={"connections": connections, "histograms": histograms})
 
 
 def _window(seen: Observation, measured: Measurement, machine: MachineUse | None) -> Window:
@@ -445,31 +451,6 @@ def _server(seen: Observation, measured: Measurement, machine: MachineUse | None
     peers = make_backends(seen.peers, seen.before.processes, seen.after.processes)
     waited = machine.server if machine else None
     return found.model_copy(update={"waited": waited, "backends": peers})
-
-
-def _answers(seen: Observation, measured: Measurement) -> tuple[Answers, ...]:
-    warmup = seen.phase(seen.warmup.id).measurement if seen.warmup else None
-    return make_answers(warmup, measured, measured.generator.threads)
-
-
-def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:
-    if measured.targets is None:
-        return None
-    if seen.generate.scenario:
-        return step_records(seen.generate.scenario, seen.target_urls, measured.targets)
-    planned = zip(seen.generate.targets, seen.target_urls, measured.targets, strict=True)
-    return tuple(
-        TargetRecord(
-            name=target.name,
-            method=target.request.method,
-            url=redact_url(url),
-            weight=target.weight,
-            counts=Outcomes(**found.model_dump(exclude={"latency", "kinds"})),
-            latency_ns=NOTHING_TIMED,
-            latency=found.latency,
-        )
-        for target, url, found in planned
-    )
 
 
 def _machine(seen: Observation, measured: Measurement) -> MachineUse | None:

@@ -9,7 +9,7 @@ from trueload.commands.measure_options import SearchAxis
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
-from trueload.record.figures import CONNECT, FIRST_BYTE, FULL, RESUMED
+from trueload.record.accounts.openings import CONNECT, FIRST_BYTE, FULL, RESUMED
 from trueload.record.thresholds import FAIL_ON, STREAMS_FAIL_ON, Form
 
 _ONE_EACH = "a new connection carries one request, and is then closed"

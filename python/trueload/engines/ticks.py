@@ -8,9 +8,10 @@ then send several ticks each. There is still only one merged tick for each stret
 
 from __future__ import annotations
 
-from trueload.engines.merge import merge_counts, sums
+from trueload.engines.merge import merge_counts
 from trueload.protocol.packed import SparseSum
 from trueload.protocol.plan import Tick
+from trueload.protocol.sums import sums
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 

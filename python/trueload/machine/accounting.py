@@ -95,6 +95,11 @@ class TreeSample:
         """The processes that were alive."""
         return frozenset(process.pid for process in self.processes.values())
 
+    @property
+    def rss_bytes(self) -> int:
+        """The resident memory of all processes; shared pages count once per process."""
+        return sum(process.rss_bytes for process in self.processes.values())
+
 
 @dataclass(frozen=True)
 class ServerUsage:

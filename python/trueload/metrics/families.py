@@ -15,7 +15,8 @@ from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
-from trueload.record.schema import ClientTimes, Host
+from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.schema import Host
 from trueload.stats import Distribution, is_too_few
 from trueload.text import plain
 from trueload.trial.spec import PHASES

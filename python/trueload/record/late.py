@@ -1,61 +1,23 @@
 """When the generator stood still, and by how much a percentile of the latency may be too long for
-it. Pure functions of a record.
+it. Pure functions of a record; ``sample`` has what stalls do to a percentile.
 
 A stall in which a thread was stopped is ours. So is one in which it waited for a CPU, if generator
 and server have CPUs of their own. If they share CPUs it is ours in part, as far as others, or our
 CPU limit, caused such waits: for the rest generator and server waited for each other.
-
-If a share a of all requests waited for us, the true percentile q lies between those of ranks q - a
-and q.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from trueload.protocol.plan import Stalls
+from trueload.record.sample import Stood
 from trueload.record.schema import Record
 from trueload.request.route import is_loopback
-from trueload.stats import Quantile
 
-WARN_PART = 1 / 4
-"""The share of requests beyond a percentile that waited for us, from which it may have moved."""
-MARKED_OFF = 0.05  # how much too long a percentile may then be, until it is an upper bound
-LEAST_NS = 500_000  # the engine does not see shorter stalls
-LEAST_PART = 0.05  # of a percentile: shorter stalls cannot change it by more
 LIMITED_PART = 0.1
 """The part of our waits from which on a CPU limit is the reason for all of them. Linux 6.18 counts
 only 0.2 to 0.7 of such waits as throttled (measured)."""
-
-
-@dataclass(frozen=True)
-class Stood:
-    """Stalls of similar length: their number, total time, and number of requests that waited."""
-
-    count: float
-    ns: float
-    requests: float
-
-    @property
-    def length_ns(self) -> float:
-        """The mean length of these stalls, in ns."""
-        return self.ns / self.count
-
-
-@dataclass(frozen=True)
-class Late:
-    """How far stalls reach up to one percentile: the requests that waited as a share of those
-    beyond it, and by how much it may be too long, in ns and as a share."""
-
-    part: float
-    ns: float
-    off: float
-
-    @property
-    def is_overstated(self) -> bool:
-        """Whether the percentile is only known to be at most what is shown."""
-        return self.part > WARN_PART and self.off >= MARKED_OFF
 
 
 def our_stalls(record: Record) -> tuple[Stood, ...]:
@@ -77,29 +39,6 @@ def _counted(stalls: Sequence[Stalls], part: float) -> tuple[Stood, ...]:
     if not part:
         return ()
     return tuple(Stood(e.count * part, e.ns * part, e.requests * part) for e in stalls)
-
-
-def lateness_at(
-    rank: float,
-    percentile: Callable[[float], Quantile],
-    count: int,
-    stalls: Sequence[Stood],
-    least_ns: float = LEAST_NS,
-) -> Late | None:
-    """What stalls of at least ``least_ns`` may have done to the percentile of ``rank`` (0 to 1) of
-    ``count`` requests; None if they do not reach it. ``percentile`` gives that of any rank."""
-    found = percentile(rank)
-    if found.above or not found.value or rank >= 1:
-        return None
-    least_ns = max(least_ns, LEAST_PART * found.value)
-    reaching = [each for each in stalls if each.length_ns >= least_ns]
-    if not reaching:
-        return None
-    waited = sum(each.requests for each in reaching) / count
-    at_least = percentile(max(0.0, rank - waited)).value or 0
-    longest_ns = max(each.length_ns for each in reaching)
-    ns = min(found.value - at_least, longest_ns)
-    return Late(waited / (1 - rank), ns, ns / found.value)
 
 
 def has_own_cpus(record: Record) -> bool:

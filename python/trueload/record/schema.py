@@ -25,16 +25,21 @@ from trueload.protocol.plan import (
     Phase,
     Second,
     Slots,
-    Sparse,
 )
-from trueload.record.answers import Answers, Probes
+from trueload.record.accounts.answers import Answers
+from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.accounts.deliveries import Deliveries
+from trueload.record.accounts.http2 import Http2
+from trueload.record.accounts.idle import Idle
+from trueload.record.accounts.openings import Openings
+from trueload.record.accounts.origins import OriginRecord
+from trueload.record.accounts.redirects import Redirects
+from trueload.record.accounts.sessions import SessionsRecord
+from trueload.record.accounts.streams import Streams
+from trueload.record.accounts.targets import TargetRecord
+from trueload.record.accounts.tls import Tls
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
-from trueload.record.deliveries import Deliveries
-from trueload.record.http2 import Http2
-from trueload.record.openings import Openings
-from trueload.record.redirects import Redirects
-from trueload.record.streams import Streams
 from trueload.stats import Distribution
 
 SCHEMA = 1
@@ -96,6 +101,15 @@ class Warmup(Model):
     wall_s: float
     reconnects: int = 0
     dropped: int = 0
+
+
+class Probes(Model):
+    """What a subject was asked under load beside the load's own request: other paths and forms that
+    its contract fixes. How many were answered, how many of these wrongly, and the first fault."""
+
+    asked: int
+    wrong: int
+    fault: str | None
 
 
 class Tail(Model):
@@ -283,27 +297,6 @@ class Environment(Model):
     versions: dict[str, str]
 
 
-class ClientTime(Model):
-    """One part of the time that the generator itself spent on requests, in ns; ``count`` is how
-    many were timed."""
-
-    count: int
-    p50: int
-    p99: int
-    max: int
-
-
-class ClientTimes(Model):
-    """How much of the latency was spent in the generator; each part is null if it was not timed.
-    ``send`` is from when a request could be sent (it was due, and a connection was free) to when it
-    was handed to the kernel. ``receive`` is from the kernel's receive time of an answer's last
-    bytes to when they were read; it is timed on one connection in sixteen. Both histograms are in
-    ``histograms``, as ``send_lag`` and ``receive_lag``."""
-
-    send: ClientTime | None = None
-    receive: ClientTime | None = None
-
-
 class Host(Model):
     """One place where an engine ran; clock fields are null if there is one clock. Each of several
     hosts has its own part: ``connections``, ``counts`` with ``ok`` beside them, ``latency_ns`` with
@@ -380,112 +373,12 @@ class Window(Model):
     stolen_share: float | None = None
 
 
-class Tls(Model):
-    """TLS of a trial. ``verification`` is ``off`` under ``--insecure``: nobody vouches for the
-    identity of the server then. ``version``, ``cipher`` and ``alpn`` are of the first handshake,
-    null if there was none; handshakes are those of the whole trial."""
-
-    server_name: str
-    verification: Literal["on", "off"]
-    client_certificate: bool
-    resumption: bool
-    version: str | None
-    cipher: str | None
-    alpn: str | None
-    handshakes_full: int
-    handshakes_resumed: int
-
-
-class IdleStep(Model):
-    """A number of idle connections beside the others. ``established`` of all connections were ever
-    there; ``failed`` is what the rest met, by class. ``connect_rate_per_s`` is that of the new
-    ones. ``server_rss_bytes`` is the resident memory of the server's tree while they were held,
-    null if it could not be seen."""
-
-    idle: int
-    connections: int
-    established: int | None
-    failed: dict[str, int]
-    connect_rate_per_s: float | None
-    server_rss_bytes: int | None
-
-
-class Idle(Model):
-    """Idle connections beside those that send. ``held`` were still open at the end of the window,
-    null without a measurement. ``server_bytes_per_connection`` is the growth of the server's memory
-    from the first step to the last, for each connection added; null if none was, or without growth.
-    """
-
-    connections: int
-    held: int | None
-    server_bytes_per_connection: float | None
-    steps: tuple[IdleStep, ...]
-
-
 class Trouble(Model):
     """Why a trial did not end by its plan: the engine died, ran out of memory, hung, or said what
     it should not; or trueload itself was ``paused``. ``what`` is one line for people."""
 
     kind: Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost", "paused"]
     what: str
-
-
-class Outcomes(Model):
-    """Requests of one target or step: the fields as in ``counts``, and the redirects followed."""
-
-    issued: int
-    ok: int
-    stale: int
-    cancelled: int
-    skipped: int = 0
-    redirects: int = Field(default=0, exclude_if=lambda value: value == 0)
-    failed: dict[str, int]
-    statuses: dict[str, int]
-
-
-class TargetRecord(Model):
-    """Outcomes of one of several requests, or of a step of a scenario. ``latency_ns`` is made from
-    ``latency``, a sparse histogram of two digits, as in the series. The ``weight`` of a step is how
-    often it is sent in a row."""
-
-    name: str | None
-    method: str
-    url: str
-    weight: int
-    counts: Outcomes
-    latency_ns: Distribution
-    latency: Sparse
-
-
-class SessionsRecord(Model):
-    """Whole sessions of a scenario: those that ended in the window, and how many had not ended when
-    it did. One request that fails makes a session fail. ``latency_ns`` is the time of a session
-    without its pauses: the sum of its requests' latencies. It is made from ``latency``, a sparse
-    histogram of two digits; a session that failed has no time, and counts as slower."""
-
-    begun: int
-    ok: int
-    failed: int
-    unfinished: int
-    latency_ns: Distribution
-    latency: Sparse
-
-
-class OriginRecord(Model):
-    """One of several origins: how many connections were asked for and ever established, what the
-    others met, by class, and the outcomes of the requests of its targets. The numbers and
-    ``counts`` are null without a measurement."""
-
-    url: str
-    requested: int | None
-    established: int | None
-    connect_failed: dict[str, int]
-    counts: Outcomes | None
-
-    @property
-    def is_unreached(self) -> bool:
-        """Whether none of its connections was ever established."""
-        return bool(self.requested) and self.established == 0
 
 
 class Record(Model):

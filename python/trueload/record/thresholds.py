@@ -22,9 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from trueload.errors import UserError
+from trueload.record.accounts.streams import FIRST_PART, GAP
 from trueload.record.figures import (
-    FIRST_PART,
-    GAP,
     PREFIXES,
     RECEIPT,
     is_too_few,
@@ -89,7 +88,7 @@ CLIENTS_FAIL_ON = replace(FAIL_ON, prefixes=(RECEIPT,))
 """For a broadcast: ``p95`` is of its deliveries, ``receipt_p95`` of the senders' receipts."""
 STREAMS_FAIL_ON = replace(FAIL_ON, prefixes=(FIRST_PART, GAP))
 """For streamed answers: also ``first_part_p99``, and ``gap_p99`` of the times between parts."""
-ANY = replace(FAIL_ON, prefixes=PREFIXES)
+ANY = replace(FAIL_ON, prefixes=tuple(PREFIXES))
 RATIO = Form(
     "--fail-on",
     "write METRIC, > or <, RATIO of new to base: 'throughput<0.95', 'p99>1.2'",

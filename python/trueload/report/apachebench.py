@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trueload.record.schema import Idle
+from trueload.record.accounts.idle import Idle
 from trueload.report.columns import verdict_of
 from trueload.report.idle import step_text
 from trueload.suites.summary import LoadTable, Summary

@@ -16,11 +16,12 @@ from typing import Any, Literal
 from trueload.errors import UserError
 from trueload.protocol.plan import Open
 from trueload.record import figures
+from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.accounts.openings import Openings
+from trueload.record.accounts.redirects import Redirects
+from trueload.record.accounts.streams import Streams
 from trueload.record.bound import at_least
-from trueload.record.openings import Openings
-from trueload.record.redirects import Redirects
-from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
-from trueload.record.streams import Streams
+from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.hgrm import hgrm
 from trueload.report.hosts_csv import COLUMNS, DELIVERY_COLUMNS, delivery_values, host_rows

@@ -6,8 +6,9 @@ Must not know: terminals or files.
 from __future__ import annotations
 
 from trueload.protocol.plan import Counts
-from trueload.record.deliveries import Deliveries, across_text
-from trueload.record.schema import ClientTimes, Host, Record
+from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.accounts.deliveries import Deliveries, across_text
+from trueload.record.schema import Host, Record
 from trueload.report.grid import Grid
 from trueload.report.times import quantile_text
 from trueload.stats import Distribution

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trueload.record import figures
-from trueload.record.deliveries import Deliveries
-from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Host
+from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.accounts.deliveries import Deliveries
+from trueload.record.schema import REPORTED_STATUSES, Host
 from trueload.report.grid import csv_rows
 from trueload.stats import Distribution
 from trueload.store.runs import Damaged, Row

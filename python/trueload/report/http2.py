@@ -6,7 +6,7 @@ Pure. Must not know: terminals.
 from __future__ import annotations
 
 from trueload.protocol.http2 import HeaderBytes
-from trueload.record.http2 import Http2
+from trueload.record.accounts.http2 import Http2
 from trueload.record.schema import Record
 from trueload.units import format_share, format_size
 from trueload.verdict.common import times

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trueload.record.schema import IdleStep, Record
+from trueload.record.accounts.idle import IdleStep
+from trueload.record.schema import Record
 from trueload.units import format_count, format_rate, format_size
 
 

@@ -5,7 +5,7 @@ Pure. Must not know: terminals.
 
 from __future__ import annotations
 
-from trueload.record.openings import Openings
+from trueload.record.accounts.openings import Openings
 from trueload.record.schema import Record
 from trueload.report.times import quantile_text
 from trueload.stats import Distribution

@@ -5,7 +5,7 @@ Pure. Must not know: terminals.
 
 from __future__ import annotations
 
-from trueload.record.redirects import Redirects
+from trueload.record.accounts.redirects import Redirects
 from trueload.record.schema import Record
 from trueload.report.times import quantile_text
 from trueload.units import format_count, format_duration

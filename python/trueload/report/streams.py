@@ -5,8 +5,8 @@ Pure. Must not know: terminals.
 
 from __future__ import annotations
 
+from trueload.record.accounts.streams import Streams
 from trueload.record.schema import Record
-from trueload.record.streams import Streams
 from trueload.report.times import quantile_text
 from trueload.stats import Distribution
 from trueload.units import format_count, format_duration, format_share

@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trueload.record import figures
-from trueload.record.schema import OriginRecord, Record, SessionsRecord, TargetRecord
+from trueload.record.accounts.origins import OriginRecord
+from trueload.record.accounts.sessions import SessionsRecord, of_sessions
+from trueload.record.accounts.targets import TargetRecord, of_target
+from trueload.record.schema import Record
 from trueload.report.grid import Grid, text_lines
 from trueload.report.times import quantile_text
 from trueload.stats import Distribution
@@ -76,13 +79,13 @@ def _step_cells(step: TargetRecord, *, follows: bool) -> tuple[str, ...]:
         format_count(figures.failed(counts)),
         format_count(counts.skipped),
         *([format_count(counts.redirects)] if follows else []),
-        *_times(figures.of_target(step).figures),
+        *_times(of_target(step).figures),
     )
 
 
 def _session_cells(sessions: SessionsRecord, *, follows: bool) -> tuple[str, ...]:
     ended = (sessions.ok + sessions.failed, sessions.ok, sessions.failed)
-    times = _times(figures.of_sessions(sessions).figures)
+    times = _times(of_sessions(sessions).figures)
     none = [""] * (2 if follows else 1)
     return (SESSION, "", *(format_count(count) for count in ended), *none, *times)
 
@@ -105,7 +108,7 @@ def _origin_cells(origin: OriginRecord) -> tuple[str, ...]:
 
 
 def _cells(target: TargetRecord) -> tuple[str, ...]:
-    counts, latency = target.counts, figures.of_target(target).figures
+    counts, latency = target.counts, of_target(target).figures
     return (
         plain(target.name or f"{target.method} {target.url}", NAME_LENGTH_MAX),
         format_count(target.weight),

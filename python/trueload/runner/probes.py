@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trueload.protocol.plan import Duration, Requests
-from trueload.record.answers import Probes
-from trueload.record.schema import Record
+from trueload.record.schema import Probes, Record
 from trueload.runner.verify import EXCHANGE_TIMEOUT_S, ask, over
 from trueload.subjects.contracts import AnyContract, Contract, Exchange, asked_of, exchange_of
 from trueload.trial.spec import Load

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from trueload.errors import ExitCode
 from trueload.record import figures
-from trueload.record.deliveries import across_text
+from trueload.record.accounts.deliveries import across_text
 from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition

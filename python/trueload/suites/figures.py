@@ -12,17 +12,12 @@ from dataclasses import dataclass, replace
 from trueload import stats
 from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
-from trueload.record.http2 import Http2
+from trueload.record.accounts.http2 import Http2
+from trueload.record.accounts.idle import Idle
+from trueload.record.accounts.redirects import Redirects
+from trueload.record.accounts.streams import Streams
 from trueload.record.memory import growth_text
-from trueload.record.redirects import Redirects
-from trueload.record.schema import (
-    Generator,
-    Idle,
-    Record,
-    Server,
-    Verdict,
-)
-from trueload.record.streams import Streams
+from trueload.record.schema import Generator, Record, Server, Verdict
 from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from trueload.assemble.idle import Step
 from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.trial import make_record
 from trueload.closing import Closing
@@ -49,6 +48,7 @@ from trueload.protocol.plan import (
     Requests,
     Tick,
 )
+from trueload.record.account import Step
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
 from trueload.trial.addresses import with_sources

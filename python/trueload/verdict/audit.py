@@ -10,8 +10,8 @@ from itertools import chain
 
 from trueload.protocol.client import miscounted, mistimed
 from trueload.protocol.plan import Counts
+from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.client import ClientEnd
-from trueload.record.deliveries import Deliveries
 from trueload.record.schema import Record
 from trueload.stats import Distribution
 from trueload.verdict.common import Definition, Finding, is_http

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol.exchange import WsBroadcastPlan
-from trueload.record.deliveries import Deliveries, across_text
+from trueload.record.accounts.deliveries import Deliveries, across_text
 from trueload.record.schema import Check, Host, Record, Status
 from trueload.units import NS_PER_S, format_duration
 from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable

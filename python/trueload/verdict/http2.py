@@ -6,7 +6,7 @@ Pure functions of a record.
 from __future__ import annotations
 
 from trueload.protocol.plan import Duration
-from trueload.record.http2 import Http2, Waited
+from trueload.record.accounts.http2 import Http2, Waited
 from trueload.record.schema import Record
 from trueload.units import format_count, format_share
 from trueload.verdict.common import (

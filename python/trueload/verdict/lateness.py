@@ -12,15 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trueload.record import figures
-from trueload.record.late import (
-    WARN_PART,
-    Late,
-    Stood,
-    caused_stalls,
-    is_limited,
-    lateness_at,
-    our_stalls,
-)
+from trueload.record.late import caused_stalls, is_limited, our_stalls
+from trueload.record.sample import WARN_PART, Late, Stood, lateness_at
 from trueload.record.schema import Record, Status
 from trueload.stats import can_bound
 from trueload.units import format_count, format_duration, format_share

@@ -8,7 +8,7 @@ length, or differ in few bytes. Pure.
 
 from __future__ import annotations
 
-from trueload.record.answers import Alike, AnswerKind, Answers
+from trueload.record.accounts.answers import Alike, AnswerKind, Answers
 from trueload.record.figures import failed
 from trueload.record.schema import Record, Status
 from trueload.text import plain

@@ -1,0 +1,79 @@
+"""An account of a result, as one value: from the engine's message to what the record keeps.
+
+How: an engine counts something beside the outcomes of requests, and reports it in a field of its
+measurement. An `Account` says how the messages of several hosts add up, and what the record keeps.
+To add one, declare it in a module of `record/accounts`, and how it is shown in `report/accounts`.
+Pure. Must not know how an account is judged or shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueload.machine.accounting import TreeSample
+from trueload.protocol.plan import Counts, Generate, Measurement, Ready
+from trueload.protocol.sums import add_up
+from trueload.record.sample import Sample
+
+
+@dataclass
+class Step:
+    """What was seen of one step of idle connections so far."""
+
+    idle: int
+    server: TreeSample | None = None
+    measurement: Measurement | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What the accounts of a trial are made from."""
+
+    window: Measurement
+    generate: Generate
+    complete: bool = True
+    """Whether the engine measured the window; else it is made of ticks."""
+    warmup: Measurement | None = None
+    phases: Sequence[Measurement] = ()
+    """Those that came to their end."""
+    ready: Ready | None = None
+    target_urls: Sequence[str] = ()
+    origin_urls: Sequence[str] = ()
+    steps: Sequence[Step] = ()
+    clock_bound_ns: int | None = None
+    """How far off times from one host to another may be; None without such times."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """One account. ``name`` is its field of the record, ``message`` that of a measurement; without
+    a message it is made from other things that were told."""
+
+    name: str
+    message: str | None
+    make: Callable[[Any, Told], Any] = lambda found, told: found
+    """What the record keeps, from the message."""
+    add: Callable[[Sequence[Any]], Any] = add_up
+    """The messages of several hosts as one."""
+    of_every_host: bool = False
+    """Whether a host without a message leaves all without one."""
+    renew: Callable[[Any], Any] | None = None
+    """What was stored, with its figures by the rule of this version."""
+    samples: Mapping[str, Callable[[Any, Counts], Sample]] = field(default_factory=dict)
+    """Times of which percentiles can be asked for, by the prefix of these metrics."""
+
+    def made(self, told: Told) -> Any:
+        """What the record keeps; None if there is nothing to tell."""
+        if self.message is None:
+            return self.make(None, told)
+        found = getattr(told.window, self.message)
+        return None if found is None else self.make(found, told)
+
+    def added(self, parts: Sequence[Any]) -> Any:
+        """The sum of the messages of several hosts; None if there are none."""
+        known = [each for each in parts if each is not None]
+        if not known or (self.of_every_host and len(known) < len(parts)):
+            return None
+        return self.add(known)
