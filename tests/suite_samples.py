@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from trueload.protocol.plan import Duration
+from trueload.stats import Distribution
 from trueload.suites.figures import Figures
 from trueload.suites.plan import PlannedLoad, PlannedSubject, SuitePlan
 
 LOAD = PlannedLoad(connections=64, pipeline=1, cores="single")
+
+
+NS_PER_MS = 1e6
 
 
 def subject(name: str, *, trap: bool = False, variant: str = "") -> PlannedSubject:
@@ -45,6 +50,9 @@ def plan(
 
 
 def figures(rate: float | None = 100.0, **changes: object) -> Figures:
+    times: dict[str, Any] = {"min": 0.1, "p25": 0.2, "p50": 0.3, "p75": 0.4, "p99": 0.5, "max": 0.6}
+    times |= {name: changes.pop(f"{name}_ms") for name in times if f"{name}_ms" in changes}
+    in_ns = {name: ms and round(ms * NS_PER_MS) for name, ms in times.items()}
     fields: dict[str, object] = {
         "record_id": "r",
         "verdict": "valid",
@@ -55,12 +63,7 @@ def figures(rate: float | None = 100.0, **changes: object) -> Figures:
         "errors": 0,
         "ok_per_s": rate,
         "bytes_per_s": 19_200.0,
-        "min_ms": 0.1,
-        "p25_ms": 0.2,
-        "p50_ms": 0.3,
-        "p75_ms": 0.4,
-        "p99_ms": 0.5,
-        "max_ms": 0.6,
+        "latency": Distribution(**in_ns),
         "latency_at_least": (),
         "cpu_share": 0.97,
         "peak_rss_bytes": 3 << 20,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import ClassVar, Literal
@@ -31,17 +31,6 @@ TAIL = 40  # 1 / 40 of all cases may lie beyond each end of a 95 % interval
 SIDE_MAX = 100  # trials of each side of which all pairs are formed; more would take long
 PAIRS_MOST = 100  # more pairs take hours; a steadier machine is the better way
 FOUND_SHARE = 0.8  # the usual power of a test (Cohen 1988)
-
-# The percentiles of a summary, by name.
-RANKED = {
-    "p25": 0.25,
-    "p50": 0.50,
-    "p75": 0.75,
-    "p90": 0.90,
-    "p95": 0.95,
-    "p99": 0.99,
-    "p999": 0.999,
-}
 
 # Tilts by which values are weighed in `log_evidence`, in units of 1 / the largest value. What
 # stands out by a thousandth of the largest is still seen among a million others.
@@ -520,3 +509,11 @@ def _may_disagree(count: int, chance_max: float) -> int | None:
     enough."""
     fitting = [k for k in range(count // 2) if 2 * _at_most(k, count, 0.5) <= chance_max]
     return fitting[-1] if fitting else None
+
+
+RANKED = {
+    each.name: round(share, 9)
+    for each in fields(Distribution)
+    if (share := parse_percentile(each.name)) is not None
+}
+"""The percentiles of a summary, by name."""

@@ -13,9 +13,9 @@ from trueload.protocol.plan import Open
 from trueload.protocol.plan import Openings as Seen
 from trueload.record.accounts.openings import OPENINGS, Openings
 from trueload.record.thresholds import crossed
-from trueload.report.export import record_values
-from trueload.report.openings import labelled_texts
+from trueload.report.accounts.openings import OPENINGS as OPENINGS_SHOWN
 from trueload.report.result import result_lines
+from trueload.report.sheets import record_values
 from trueload.trial.plan import make_plan
 
 MS = 1_000_000
@@ -102,7 +102,7 @@ def test_several_engines_are_added_up_without_loss() -> None:
 def test_each_step_has_a_line_and_columns() -> None:
     record = good_record(openings=account(seen(), scheduled=1000, ok=1000, issued=1000))
     lines = result_lines(record)
-    texts = labelled_texts(record.openings)  # type: ignore[arg-type]
+    texts = OPENINGS_SHOWN.shown(record)
     assert [label for label, _ in texts] == ["connect", "full TLS", "resumed TLS", "first byte"]
     assert texts[1][1].endswith("(100 handshakes)")
     assert all(f"{label:<13}{text}" in lines for label, text in texts)

@@ -20,7 +20,7 @@ from trueload.protocol.flow import Work
 from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
 from trueload.record.accounts.flow import FLOW
 from trueload.record.schema import Check, Host, RecordPlan
-from trueload.report.hosts import HOSTS_SHOWN, host_lines
+from trueload.report.accounts.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
 from trueload.verdict.host_bias import median_without
 

@@ -17,9 +17,8 @@ from trueload.protocol.plan import DeliveryHistograms
 from trueload.record.accounts.deliveries import DELIVERIES, Deliveries
 from trueload.record.schema import Check, Host, Record
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
-from trueload.report.export import record_values
-from trueload.report.hosts import OF_BROADCAST, host_grid, host_lines
-from trueload.report.hosts_csv import host_values
+from trueload.report.accounts.hosts import OF_BROADCAST, host_grid, host_lines
+from trueload.report.sheets import host_values, record_values
 from trueload.search.judge import judge_broadcast
 from trueload.verdict import judge
 

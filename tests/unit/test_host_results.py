@@ -12,9 +12,9 @@ from trueload.metrics.tally import Tally
 from trueload.record.accounts.client_times import ClientTime, ClientTimes
 from trueload.record.groups import make_groups
 from trueload.record.schema import Host, Record
+from trueload.report.accounts.hosts import HEADER, host_grid, host_lines
 from trueload.report.export import export, measured_row
-from trueload.report.hosts import HEADER, host_grid, host_lines
-from trueload.report.hosts_csv import COLUMNS
+from trueload.report.sheets import HOSTS
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.store.runs import Run
@@ -88,7 +88,7 @@ def rows_of(*records: Record) -> list[dict[str, str]]:
 
 def test_the_csv_has_a_row_for_each_host_of_each_trial() -> None:
     near, far = rows_of(good_record(), two())
-    assert tuple(near) == COLUMNS
+    assert tuple(near) == tuple(each.name for each in HOSTS)
     assert (near["run"], near["number"], near["place"], near["lost"]) == ("r", "2", "near", "")
     assert (near["requested"], near["connections"]) == ("5", "4")
     assert near["connect_failed"] == "connect.refused=1"

@@ -12,7 +12,7 @@ from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Measurement, Ready
 from trueload.record.account import Step
 from trueload.record.accounts.idle import IDLE, Idle, IdleStep, merged_failed
-from trueload.report.idle import idle_lines
+from trueload.report.accounts.idle import IDLE as IDLE_SHOWN
 from trueload.verdict import judge
 
 MIB = 1024 * 1024
@@ -143,7 +143,7 @@ LINES = [
 def test_people_are_told_what_idle_connections_cost(
     found: Idle | None, lines: list[tuple[str, str]]
 ) -> None:
-    assert idle_lines(good_record().model_copy(update={"idle": found})) == lines
+    assert IDLE_SHOWN.shown(good_record().model_copy(update={"idle": found})) == lines
 
 
 @pytest.mark.parametrize(("held", "status"), [(1000, "pass"), (999, "warn"), (None, "pass")])

@@ -13,7 +13,7 @@ from trueload.errors import UserError
 from trueload.places.named import GeneratorHost, RayCluster, SshHost, Where
 from trueload.protocol.plan import Machine, Second
 from trueload.record.schema import Host, Trouble
-from trueload.report.hosts import HOSTS_SHOWN, host_lines
+from trueload.report.accounts.hosts import HOSTS_SHOWN, host_lines
 from trueload.report.result import result_lines
 from trueload.runner.trials import Failed, Measured, Searched, Step
 from trueload.suites.execute import lost_host

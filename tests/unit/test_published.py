@@ -15,10 +15,10 @@ import pytest
 from report_samples import HOSTILE, put, read
 from trueload.errors import UserError
 from trueload.published import tables as data
-from trueload.report.export import CSV_COLUMNS
 from trueload.report.grid import Grid
 from trueload.report.parquet import write_parquet
 from trueload.report.published import as_csv, as_html, as_text, sheets
+from trueload.report.sheets import TRIALS
 from trueload.report.suite_json import read_plan
 from trueload.store.runs import Row, Store
 from trueload.subjects.manifest import select_subjects
@@ -179,7 +179,7 @@ def test_a_run_is_parquet_with_a_column_for_each_of_csv(name: str, tmp_path: Pat
         rows = [row for row in store.rows(run) if isinstance(row, Row)]
         write_parquet(run, store.rows(run), tmp_path / "run.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
-    assert tuple(table.column_names) == CSV_COLUMNS
+    assert tuple(table.column_names) == tuple(each.name for each in TRIALS)
     assert table.num_rows == len(rows)
     rates = [row.record.throughput.ok_per_s if row.record else None for row in rows]
     assert table.column("ok_per_s").to_pylist() == rates

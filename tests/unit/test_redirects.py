@@ -13,9 +13,9 @@ from trueload.commands.request_flags import read_http
 from trueload.errors import UserError
 from trueload.protocol.redirects import Redirects as Seen
 from trueload.record.accounts.redirects import REDIRECTS, Redirects, add_redirects
-from trueload.report.export import record_values
-from trueload.report.redirects import counts_text
+from trueload.report.accounts.redirects import counts_text
 from trueload.report.result import result_lines
+from trueload.report.sheets import record_values
 from trueload.request.follow import check_load
 from trueload.store.runs import Store
 

@@ -15,10 +15,10 @@ from trueload.engines.engine import last_words
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import crossed, parse_condition
-from trueload.report.export import CSV_COLUMNS, Format, export
+from trueload.report.export import Format, export, result_json
 from trueload.report.grid import csv_cell, markdown_cell
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
-from trueload.report.trials_json import result_json
+from trueload.report.sheets import TRIALS
 from trueload.store.runs import Damaged, Row, Run
 from trueload.text import plain
 
@@ -96,7 +96,7 @@ def test_json_lines_hold_a_row_each() -> None:
 def test_csv_has_a_row_each_and_no_formula() -> None:
     found = list(csv.DictReader(io.StringIO("".join(export(RUN, ROWS, "csv")))))
     assert len(found) == len(ROWS)
-    assert set(found[0]) == set(CSV_COLUMNS)
+    assert set(found[0]) == {each.name for each in TRIALS}
     assert (found[0]["ok"], found[0]["verdict"]) == ("10000", "valid")
     assert found[0]["latency_p99_ns"] == str(GOOD.latency_ns.p99)
     assert found[1]["key"] == "'=1+1"

@@ -15,8 +15,9 @@ from trueload.protocol.request_options import StreamOptions
 from trueload.protocol.streams import EndContent, EndEvent, StreamHistograms
 from trueload.record.accounts.streams import STREAMS, Streams, add_streams
 from trueload.record.thresholds import STREAMS_FAIL_ON, crossed, parse_condition
+from trueload.report.accounts.streams import STREAMS as STREAMS_SHOWN
+from trueload.report.accounts.streams import parts_text
 from trueload.report.result import result_lines
-from trueload.report.streams import labelled_texts, parts_text
 from trueload.request.streams import make_stream
 from trueload.store.runs import Store
 
@@ -85,8 +86,8 @@ def test_several_engines_are_added_up_without_loss() -> None:
 
 
 def test_the_texts_name_the_times_of_tokens_and_the_parts() -> None:
-    texts = dict(labelled_texts(account(seen(20, 10))))
-    assert texts["first part"].startswith("p50 20.0 ms   p90 20.0 ms   p99 20.0 ms   p99.9 too few")
+    texts = dict(STREAMS_SHOWN.texts(account(seen(20, 10))))
+    assert texts["first part"].startswith("p50 20.0 ms   p90 20.0 ms   p95 20.0 ms   p99 20.0 ms")
     assert texts["first part"].endswith("(time to first token)")
     assert texts["gaps"].endswith("(time between tokens)")
     assert texts["parts"] == (
@@ -103,7 +104,7 @@ def test_streams_of_different_lengths_show_the_median_and_the_longest() -> None:
 def test_the_result_and_the_report_show_the_same_texts(tmp_path: Path) -> None:
     record = good_record(streams=account(seen(20, 10)))
     lines = result_lines(record)
-    texts = labelled_texts(account(seen(20, 10)))
+    texts = STREAMS_SHOWN.texts(account(seen(20, 10)))
     assert [f"{label:<13}{text}" for label, text in texts] == [
         line for line in lines if line.startswith(("first part", "gaps", "parts"))
     ]

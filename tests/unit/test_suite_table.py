@@ -80,9 +80,9 @@ def test_figures_of_a_cell_are_medians_sums_and_extremes() -> None:
     assert summary is not None
     shown = summary.figures
     assert shown is not None
-    assert (shown.ok_per_s, shown.p50_ms) == (100.0, 2.0)
+    assert (shown.ok_per_s, shown.ms("p50")) == (100.0, 2.0)
     assert (shown.requests, shown.errors) == (3000, 3)
-    assert (shown.min_ms, shown.max_ms) == (0.1, 9.0), "a median would hide the worst"
+    assert (shown.ms("min"), shown.ms("max")) == (0.1, 9.0), "a median would hide the worst"
     assert summary.best is not None
     assert summary.best.ok_per_s == 300.0
     assert summary.interval is not None
@@ -285,7 +285,7 @@ def test_what_is_not_known_counts_as_slower_than_any_in_a_median_too(
     summary = summarise(cell_rows(subject("a"), *done))
     assert summary is not None
     assert summary.figures is not None
-    assert summary.figures.p99_ms == median
+    assert summary.figures.ms("p99") == median
     assert ("p99" in summary.figures.latency_at_least) is above
 
 
@@ -293,7 +293,8 @@ def test_requests_that_never_ended_make_the_times_of_a_row_lower_bounds() -> Non
     trial = Trial(Cell(subject("a"), LOAD), 1)
     cut = samples.good_record(counts=samples.counts(ok=9_800, cancelled=200))
     assert figures_of(cut, {}).latency_at_least == ("p99",)
-    assert figures_of(cut, {}).p99_ms == figures_of(cut, {}).max_ms, "it is more than all known"
+    latency = figures_of(cut, {}).latency
+    assert latency.p99 == latency.max, "it is more than all known"
     assert figures_of(samples.good_record(), {}).latency_at_least == ()
     found = collect(plan(subject("a")), [row_of(trial, cut, 1)])
     assert found.cells[0].measured[0].latency_at_least == ("p99",)

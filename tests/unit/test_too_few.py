@@ -33,18 +33,18 @@ from trueload.record.outcomes import Outcomes
 from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, crossed, parse_condition
 from trueload.report.ab import compared
+from trueload.report.accounts.hosts import host_line
+from trueload.report.accounts.targets import target_lines
 from trueload.report.apachebench import report_text
 from trueload.report.client_result import client_lines
 from trueload.report.compare import Compared, render
 from trueload.report.export import export
-from trueload.report.hosts import host_line
 from trueload.report.html.curves import percentile_points
 from trueload.report.published import as_text, sheets
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.seen import seen_lines
 from trueload.report.suite_json import read_plan
 from trueload.report.table import text
-from trueload.report.targets import target_lines
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.judge import judge_step

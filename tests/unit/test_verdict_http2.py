@@ -29,7 +29,7 @@ from trueload.protocol.plan import Requests, Stage
 from trueload.protocol.scenario import StepPlan
 from trueload.record.accounts.http2 import HTTP2, Http2, Waited, add_http2
 from trueload.record.schema import Check, Record, Status, Warmup
-from trueload.report.http2 import http2_lines
+from trueload.report.accounts.http2 import HTTP2 as HTTP2_SHOWN
 from trueload.report.result import result_lines
 from trueload.store.runs import Store
 
@@ -192,14 +192,14 @@ def test_over_http_1_none_of_them_applies() -> None:
     checks = {each.name: each.status for each in good_record().checks}
     names = ("protocol", "streams", "flow-control", "goaway")
     assert {checks[name] for name in names} == {"n/a"}
-    assert http2_lines(good_record()) == []
+    assert HTTP2_SHOWN.shown(good_record()) == []
 
 
 def test_a_result_tells_streams_waits_headers_and_what_was_reset() -> None:
     found = spoken(
         resets=20, goaways=1, waited=waited(stream=0.5, receive_stream=0.25), streams=50.0
     )
-    assert dict(http2_lines(record(found))) == {
+    assert dict(HTTP2_SHOWN.shown(record(found))) == {
         "streams": "50.0 in flight on average;"
         " the server permits 128 on each connection (MAX_CONCURRENT_STREAMS)",
         "waits": "for a stream 50 % of the time in flight, for a window 25 %"
@@ -208,7 +208,7 @@ def test_a_result_tells_streams_waits_headers_and_what_was_reset() -> None:
         " requests that are all alike flatter this",
         "ended": "20 streams reset by us, 1 connection by the server (GOAWAY)",
     }
-    quiet = dict(http2_lines(record(spoken())))
+    quiet = dict(HTTP2_SHOWN.shown(record(spoken())))
     assert quiet["waits"] == "for a stream 0 % of the time in flight, for a window 0 %"
     assert "ended" not in quiet
 
@@ -282,7 +282,7 @@ def test_where_the_server_chooses_no_version_is_wrong_and_each_is_told(
     protocol = by_name["protocol"]
     assert (protocol.status, protocol.why) == ("pass", f"{spoke}, as the server chose")
     assert by_name["streams"].status == streams
-    assert dict(http2_lines(chosen))["versions"] == spoke
+    assert dict(HTTP2_SHOWN.shown(chosen))["versions"] == spoke
 
 
 def test_requests_are_sent_again_that_the_server_had_not_begun() -> None:

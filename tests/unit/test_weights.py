@@ -14,8 +14,8 @@ from trueload.errors import UserError
 from trueload.places.lab import read_lab
 from trueload.places.named import GeneratorHost, SshHost, Where
 from trueload.protocol.part import Part, parts_of
-from trueload.report.hosts import host_grid, host_line
-from trueload.report.hosts_csv import host_values
+from trueload.report.accounts.hosts import host_grid, host_line
+from trueload.report.sheets import host_values
 
 
 def slots(part: Part, total: int) -> int:

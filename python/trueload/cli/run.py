@@ -26,10 +26,9 @@ from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Crossed
 from trueload.report.colour import write_lines
-from trueload.report.export import measured_row, printed
+from trueload.report.export import measured_row, printed, result_json
 from trueload.report.live import stop_key, watch
 from trueload.report.result import repeated_lines, result_lines
-from trueload.report.trials_json import result_json
 
 
 def run_job(job: Job) -> int:

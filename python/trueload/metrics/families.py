@@ -16,7 +16,9 @@ from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
 from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.figures import BRIEF, SHOWN
 from trueload.record.schema import Host
+from trueload.report.accounts import ACCOUNTS
 from trueload.stats import Distribution, is_too_few
 from trueload.text import plain
 from trueload.trial.spec import PHASES
@@ -36,13 +38,10 @@ _TOTALS = {
     "statuses": names.STATUSES,
     "bytes_in": names.RECEIVED,
     "bytes_out": names.SENT,
-    "expected": names.EXPECTED,
-    "delivered": names.DELIVERED,
-    "lost": names.LOST,
-    "duplicate": names.DUPLICATE,
+    **{each.total(name): metric for each in ACCOUNTS for name, metric in each.metrics.items()},
 }
-_QUANTILES = {"0.5": "p50", "0.9": "p90", "0.95": "p95", "0.99": "p99", "0.999": "p999", "1": "max"}
-_CLIENT_QUANTILES = {"0.5": "p50", "0.99": "p99", "1": "max"}
+_QUANTILES = {**{each.quantile: each.name for each in SHOWN}, "1": "max"}
+_CLIENT_QUANTILES = {share: name for share, name in _QUANTILES.items() if name in (*BRIEF, "max")}
 _VERDICTS = ("valid", "suspect", "invalid")
 
 

@@ -6,42 +6,8 @@ names follow from them by the rule that collectors use, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-Kind = Literal["counter", "gauge", "histogram", "info"]
-
-# opentelemetry.io, Prometheus and OpenMetrics compatibility, "Metric Metadata": units.
-_UNITS = {"s": "seconds", "By": "bytes", "1": "ratio"}
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One line of the table.
-
-    Counters only grow. An info has the value 1, and its labels carry the information.
-    """
-
-    name: str
-    kind: Kind
-    unit: str
-    about: str
-
-    @property
-    def prometheus_unit(self) -> str:
-        """The unit as a word; empty for counted things."""
-        return _UNITS.get(self.unit, "")
-
-    @property
-    def prometheus_name(self) -> str:
-        """The name without the suffix of a kind of sample (``_total``, ``_bucket``, ``_info``)."""
-        name = self.name.replace(".", "_")
-        if self.kind == "info":
-            return name.removesuffix("_info")
-        if self.unit.endswith("/s"):
-            return f"{name}_per_second"
-        return f"{name}_{self.prometheus_unit}" if self.prometheus_unit else name
-
+from trueload.report.account import Metric as Metric
+from trueload.report.accounts import ACCOUNTS
 
 INFO = Metric("trueload.info", "info", "", "What is measured, with which version.")
 PHASE = Metric("trueload.phase", "gauge", "", "1 for the phase that the trial is in, else 0.")
@@ -70,19 +36,6 @@ STATUSES = Metric(
 )
 RECEIVED = Metric("trueload.received", "counter", "By", "Bytes received.")
 SENT = Metric("trueload.sent", "counter", "By", "Bytes sent.")
-EXPECTED = Metric(
-    "trueload.deliveries.expected",
-    "counter",
-    "{delivery}",
-    "Deliveries of broadcasts that there should have been; known at the end.",
-)
-DELIVERED = Metric(
-    "trueload.deliveries.delivered", "counter", "{delivery}", "Deliveries that came."
-)
-LOST = Metric("trueload.deliveries.lost", "counter", "{delivery}", "Deliveries that never came.")
-DUPLICATE = Metric(
-    "trueload.deliveries.duplicate", "counter", "{delivery}", "Deliveries that came once more."
-)
 LATENCY = Metric(
     "trueload.latency",
     "histogram",
@@ -180,7 +133,9 @@ CHECK = Metric(
 
 METRICS = (
     *(INFO, PHASE, SCHEDULED, ISSUED, OK, FAILED, STALE, CANCELLED, UNSENT, STATUSES),
-    *(RECEIVED, SENT, EXPECTED, DELIVERED, LOST, DUPLICATE, LATENCY, SERVICE),
+    *(RECEIVED, SENT),
+    *(metric for account in ACCOUNTS for metric in account.metrics.values()),
+    *(LATENCY, SERVICE),
     *(REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
     *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, LOWER_BOUND, PERCENTILE, CLIENT_PERCENTILE),
     *(HOST_REQUESTS, HOST_PERCENTILE, HOST_CLIENT_PERCENTILE, HOST_CLOCK, HOST_LOST),

@@ -19,13 +19,14 @@ from trueload.record.accounts.client_times import ClientTimes
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, Host, Record, Verdict
 from trueload.record.throughput import bytes_moved
+from trueload.report.accounts import ACCOUNTS
 from trueload.stats import Distribution, decode_histogram, merge_sparse
 from trueload.trial.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
 
 Totals = Mapping[tuple[str, str], int]
 """Totals by field and detail.
 
-The field is one of ``Counts`` or ``Deliveries``, or ``bytes_in`` or ``bytes_out``. The detail is
+The field is one of ``Counts`` or of an account, or ``bytes_in`` or ``bytes_out``. The detail is
 the class or code in it.
 """
 
@@ -215,9 +216,10 @@ def _saturation_of(record: Record) -> Saturation:
 def _totals_of(record: Record) -> Totals:
     found = _totals(record.counts, *bytes_moved(record))
     found["unsent", ""] = record.counts.unsent
-    if record.deliveries is not None:
-        for name in ("expected", "delivered", "lost", "duplicate"):
-            found[name, ""] = getattr(record.deliveries, name)
+    for account in ACCOUNTS:
+        kept = getattr(record, account.name) if account.metrics else None
+        if kept is not None:
+            found |= {(account.total(name), ""): getattr(kept, name) for name in account.metrics}
     return found
 
 

@@ -61,6 +61,8 @@ class Account:
     """Whether a host without a message leaves all without one."""
     renew: Callable[[Any], Any] | None = None
     """What was stored, with its figures by the rule of this version."""
+    in_suites: bool = False
+    """Whether tables of suites show it; of several trials, the one with the median throughput."""
     samples: Mapping[str, Callable[[Any, Counts], Sample]] = field(default_factory=dict)
     """Times of which percentiles can be asked for, by the prefix of these metrics."""
 

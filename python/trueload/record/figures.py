@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from trueload import hdr
 from trueload.buckets import Buckets
@@ -24,10 +25,43 @@ from trueload.record.sample import Sample as Sample
 from trueload.record.sample import complete as complete
 from trueload.record.sample import sample
 from trueload.record.schema import Host, Record
-from trueload.stats import can_bound, decode_histogram, merge_sparse, parse_percentile
+from trueload.stats import (
+    RANKED,
+    can_bound,
+    decode_histogram,
+    merge_sparse,
+    parse_percentile,
+)
 
 OF_ANSWERS = ("min", "mean", "max", "stdev")
 """Figures that cover answers only, even where others have no time."""
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A percentile of the latency, as it is spelled in JSON (``p999``)."""
+
+    name: str
+    share: float
+
+    @property
+    def label(self) -> str:
+        """For people: ``p99.9``."""
+        return f"p{self.share * 100:g}"
+
+    @property
+    def quantile(self) -> str:
+        """In metrics: ``0.999``."""
+        return f"{self.share:g}"
+
+
+PERCENTILES = tuple(Percentile(name, share) for name, share in RANKED.items())
+"""All percentiles: to add one, add a field to ``stats.Distribution``. Every surface has it then."""
+SHOWN = tuple(each for each in PERCENTILES if each.share not in (0.25, 0.75))
+"""Those of texts, hosts and metrics; quartiles are only in the tables of their sources, and in
+exports."""
+BRIEF = ("p50", "p99")
+"""Those that stand where there is little room."""
 RECEIPT = "receipt_"
 """Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
 PREFIXES: dict[str, Account | None] = {

@@ -25,10 +25,10 @@ from trueload.record.core_latency import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
 from trueload.record.turn import Letter, Turn, read_turn
+from trueload.report.accounts.tls import tls_text
 from trueload.report.compare import Compared, finite, pairs_text, ratio_grid, ratio_json
 from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines
-from trueload.report.tls import tls_text
 from trueload.store.runs import Damaged, Row, Run
 from trueload.text import plain
 from trueload.units import format_rate

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trueload.record.accounts.idle import Idle
+from trueload.report.accounts.idle import step_text
 from trueload.report.columns import verdict_of
-from trueload.report.idle import step_text
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 from trueload.units import TOO_FEW, format_count, format_duration, format_rate, format_size

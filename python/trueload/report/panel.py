@@ -52,8 +52,11 @@ from trueload.units import (
 
 HOSTS_SHOWN = 8
 VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`
-NAMES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
-TONES: dict[str, Tone] = {"p50": "middle", "p90": "middle", "p99": "tail", "p999": "tail"}
+TAIL = 0.99
+# A terminal of 24 rows has no room for one more.
+TIMES = tuple(each for each in figures.SHOWN if each.name != "p95")
+NAMES = {**{each.name: each.label for each in TIMES}, "max": "max"}
+TONES: dict[str, Tone] = {each.name: "tail" if each.share >= TAIL else "middle" for each in TIMES}
 
 
 def load_rows(

@@ -7,7 +7,7 @@ among requests without a time, is shown as ``> X``. Must not know: terminals.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trueload.protocol.plan import (
     Closed,
@@ -25,17 +25,12 @@ from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
 from trueload.record.memory import growth_text
 from trueload.record.schema import REPORTED_STATUSES, Check, Record
+from trueload.report.accounts import following
+from trueload.report.accounts.idle import idle_text
+from trueload.report.accounts.tls import tls_text
 from trueload.report.client_result import client_headline, client_lines
-from trueload.report.hosts import host_lines
-from trueload.report.http2 import http2_lines
-from trueload.report.idle import idle_lines, idle_text
-from trueload.report.openings import opening_lines
-from trueload.report.redirects import redirect_lines
-from trueload.report.slow_clients import slow_lines
-from trueload.report.streams import stream_lines
-from trueload.report.targets import origin_lines, target_lines
-from trueload.report.times import quantile_text
-from trueload.report.tls import failure_reasons, tls_text
+from trueload.report.times import quantile_text, times_text
+from trueload.report.tls import failure_reasons
 from trueload.stats import coefficient_of_variation, interval, median
 from trueload.text import plain
 from trueload.units import (
@@ -59,10 +54,8 @@ from trueload.verdict.common import in_flight, times
 from trueload.verdict.limit import limit_text
 from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
-from trueload.verdict.varying import answers_text
 
 HOSTS_NAMED = 3
-PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
 TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
 _LABEL_WIDTH = 13
 
@@ -71,49 +64,41 @@ def result_lines(record: Record) -> list[str]:
     """Return the lines of one trial."""
     if record.client is not None:
         return _of_client(record, record.client)
-    lines = _line("throughput", _throughput(record))
-    lines += _line("tail", tail_text(record))
-    lines += _line("rate", rate_text(record))
-    for label, text in opening_lines(record):
+    lines: list[str] = []
+    for label, text in _texts(record):
         lines += _line(label, text)
-    if isinstance(record.plan.window.load, Open):
-        # Two times only if they can differ: from the schedule, and from the send.
-        lines += _line("response", latency_text(record))
-        lines += _line("service", service_text(record))
-    else:
-        lines += _line("latency", latency_text(record))
-    lines += _line("connections", connections_text(record))
-    lines += _line("client share", client_share_text(record))
-    lines += _line("requests", _requests(record))
-    lines += _line("failures", _by_count(record.counts.failed))
-    lines += _line("datagrams", datagrams_text(record))
-    for label, text in stream_lines(record):
-        lines += _line(label, text)
-    for label, text in redirect_lines(record):
-        lines += _line(label, text)
-    for label, text in http2_lines(record):
-        lines += _line(label, text)
-    lines += _line("statuses", _by_count(record.counts.statuses))
-    lines += _line("answers", answers_text(record))
-    lines += origin_lines(record)
-    lines += target_lines(record)
-    lines += _line("reasons", failure_reasons(record))
-    lines += _line("TLS", tls_text(record))
-    lines += _line("warm-up", _warmup(record))
-    lines += _line("set-up", _set_up(record))
-    lines += _line("idle ends", idle_closed_text(record))
-    for label, text in (*idle_lines(record), *slow_lines(record)):
-        lines += _line(label, text)
-    lines += _line("CPU", _cpu(record))
-    lines += _line("limit", limit_text(record))
-    lines += _line("CPU limit", _throttled(record))
-    lines += _line("memory", growth_text(record.server))
-    lines += _line("driver", _driver(record))
-    lines += _line("moved", moved_text([record.cpu_distance]))
-    for number, text in enumerate(host_lines(record)):
-        lines += _line("" if number else "hosts", text)
-    lines += _line("partial", _partial(record))
+        for account in following(label):
+            lines += account.block(record)
+            for own, words in account.shown(record):
+                lines += _line(own, words)
     return _with_verdict(_headline(record), lines, record.verdict_text, [record])
+
+
+def _texts(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of what every trial has; accounts follow them."""
+    is_open = isinstance(record.plan.window.load, Open)
+    yield "throughput", _throughput(record)
+    yield "tail", tail_text(record)
+    yield "rate", rate_text(record)
+    # Two times only if they can differ: from the schedule, and from the send.
+    yield "response" if is_open else "latency", latency_text(record)
+    yield "service", service_text(record) if is_open else ""
+    yield "connections", connections_text(record)
+    yield "client share", client_share_text(record)
+    yield "requests", _outcomes(record.counts, record.http2 is not None)
+    yield "failures", _by_count(record.counts.failed)
+    yield "statuses", _by_count(record.counts.statuses)
+    yield "reasons", failure_reasons(record)
+    yield "warm-up", _warmup(record)
+    yield "set-up", _set_up(record)
+    yield "idle ends", idle_closed_text(record)
+    yield "CPU", _cpu(record)
+    yield "limit", limit_text(record)
+    yield "CPU limit", _throttled(record)
+    yield "memory", growth_text(record.server)
+    yield "driver", _driver(record)
+    yield "moved", moved_text([record.cpu_distance])
+    yield "partial", _partial(record)
 
 
 def _of_client(record: Record, client: ClientEnd) -> list[str]:
@@ -174,12 +159,12 @@ def check_lines(checks: Iterable[Check]) -> list[str]:
 
 def latency_text(record: Record) -> str:
     """A text: ``p50 0.42 ms   p99 > 5.00 s   max of answers 5.00 s``; empty if all failed."""
-    return _percentiles(figures.latency(record))
+    return _times(figures.latency(record))
 
 
 def service_text(record: Record) -> str:
     """The latencies from the actual send: an unsent request has no service time."""
-    return _percentiles(figures.service(record))
+    return _times(figures.service(record))
 
 
 def connections_text(record: Record) -> str:
@@ -196,12 +181,8 @@ def client_share_text(record: Record) -> str:
     return "   ".join(part.sentence() for part in client_parts(record))
 
 
-def _percentiles(sample: figures.Sample) -> str:
-    found = sample.figures
-    if found.max is None:
-        return ""
-    parts = [f"{shown} {quantile_text(found.at(name))}" for shown, name in PERCENTILES.items()]
-    return "   ".join([*parts, f"{_most(sample)} {format_duration(found.max)}"])
+def _times(sample: figures.Sample) -> str:
+    return times_text(sample.figures, most=_most(sample))
 
 
 def _most(sample: figures.Sample) -> str:
@@ -214,21 +195,6 @@ def _most(sample: figures.Sample) -> str:
     if of is not None:
         return f"largest of {format_count(of)}{' answers' if sample.slower else ''}"
     return "max of answers" if sample.slower else "max"
-
-
-def datagrams_text(record: Record) -> str:
-    """A text: ``3 lost, 1 late, 2 duplicated, 0 reordered``; empty for other protocols.
-
-    Counts that are not about a request's outcome are shown only if they are not 0.
-    """
-    found = record.datagrams
-    if found is None:
-        return ""
-    lost = record.counts.failed.get("lost", 0)
-    counts = {"lost": lost, **found.model_dump()}
-    always = ("lost", "late", "duplicated", "reordered")
-    shown = [name for name in counts if name in always or counts[name]]
-    return ", ".join(f"{format_count(counts[name])} {name}" for name in shown)
 
 
 def rate_text(record: Record) -> str:
@@ -347,10 +313,6 @@ def _warmup(record: Record) -> str:
         return ""
     outcomes = _outcomes(counts, record.http2 is not None)
     return ", ".join(part for part in (outcomes, _by_count(counts.failed)) if part)
-
-
-def _requests(record: Record) -> str:
-    return _outcomes(record.counts, record.http2 is not None)
 
 
 def _outcomes(counts: Counts, is_http2: bool) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from trueload import stats
@@ -20,10 +20,16 @@ from trueload.errors import UserError
 from trueload.record.removed import without_removed
 from trueload.record.schema import Check
 from trueload.store.runs import Damaged, Row, Run
+from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import SuitePlan
 from trueload.suites.summary import LoadTable, Summary, run_verdict
 
 SCHEMA = 1
+HIDDEN = {
+    *("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side"),
+    *("lower_bound", "answers", "state", "unlike", "remark"),
+}
+"""Figures that say nothing to others, or stand beside them."""
 
 
 def suite_json(
@@ -74,14 +80,6 @@ def _rows(table: LoadTable) -> Iterator[dict[str, Any]]:
 
 def _row(summary: Summary) -> dict[str, Any]:
     subject, figures, best = summary.cell.subject, summary.figures, summary.best
-    hidden = (
-        *("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side"),
-        "lower_bound",
-        "answers",
-        "state",
-        "unlike",
-        "remark",
-    )
     return {
         "language": subject.language,
         "framework": subject.framework,
@@ -101,16 +99,30 @@ def _row(summary: Summary) -> dict[str, Any]:
         "ratio_interval": None
         if (within := stats.interval(summary.ratios)) is None
         else asdict(within),
-        "figures": _figures(asdict(figures), hidden) if figures is not None else None,
-        "best": _figures(asdict(best), hidden) if best is not None else None,
+        "figures": _figures(figures),
+        "best": _figures(best),
         "record_ids": list(summary.record_ids),
     }
 
 
-def _figures(fields: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
-    shown = {name: value for name, value in fields.items() if name not in set(hidden)}
-    models = {name: shown[name] for name in ("idle", "http2", "streams", "redirects")}
-    return {**shown, **{name: m and m.model_dump(mode="json") for name, m in models.items()}}
+def _figures(figures: Figures | None) -> dict[str, Any] | None:
+    """The figures by their names; latencies are in ms."""
+    if figures is None:
+        return None
+    times = {f"{name}_ms": figures.ms(name) for name in ("min", *SHOWN_RANKS, "max")}
+    models = {"idle": figures.idle, **figures.accounts}
+    dumped = {name: model and model.model_dump(mode="json") for name, model in models.items()}
+    shown: dict[str, Any] = {}
+    for name, value in asdict(replace(figures, idle=None, accounts={})).items():
+        if name == "latency":
+            shown |= times
+        elif name == "accounts":
+            shown |= {each: dumped[each] for each in figures.accounts}
+        elif name not in HIDDEN:
+            shown[name] = dumped.get(name, value)
+    if shown["carried"] is not None:
+        shown["carried"]["p95_ms"] = figures.ms("p95")
+    return shown
 
 
 def read_plan(run: Run) -> SuitePlan:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from trueload.stats import Quantile
+from collections.abc import Sequence
+
+from trueload.record.figures import BRIEF, SHOWN
+from trueload.stats import Distribution, Quantile
 from trueload.suites.figures import Figures
-from trueload.units import format_bound, largest_text
+from trueload.units import format_bound, format_duration, largest_text
 
 NS_PER_MS = 1e6
 
@@ -17,6 +20,22 @@ def quantile_text(found: Quantile) -> str:
     at_most = found.overstated_ns > 0
     text = format_bound(found.value, above=found.above, too_few=found.too_few, at_most=at_most)
     return largest_text(text, found.largest_of)
+
+
+def times_text(found: Distribution, *more: str, most: str = "max") -> str:
+    """Return the percentiles and the maximum of some times; empty if nothing has a time.
+
+    Example: ``p50 0.42 ms   p99 > 5.00 s   max 5.00 s``.
+    """
+    if found.max is None:
+        return ""
+    parts = [f"{each.label} {quantile_text(found.at(each.name))}" for each in SHOWN]
+    return "   ".join([*parts, f"{most} {format_duration(found.max)}", *more])
+
+
+def brief_text(found: Distribution, names: Sequence[str] = BRIEF, between: str = ", ") -> str:
+    """Return a few percentiles: ``p50 0.42 ms, p99 > 5.00 s``."""
+    return between.join(f"{name} {quantile_text(found.at(name))}" for name in names)
 
 
 def figure_text(figures: Figures, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The text about TLS: one line of a result, and a hint if no handshake succeeds.
+"""Reasons of failures as text, and a hint if no TLS handshake succeeds.
 
 Pure. Reasons may quote the peer's certificate, so they are shown as plain text. Must not know:
 terminals.
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from trueload.record.schema import Record
 from trueload.text import plain
-from trueload.units import format_count, format_duration
 
 NO_TRUST = "--cacert FILE trusts its issuer, --insecure trusts anybody (the record says so)"
 
@@ -22,27 +21,6 @@ _HINTS = {
     "tls.alpn": "the server must speak HTTP/1.1",
     "tls.alert": "the server's log says more; if it wants a certificate, --cert FILE --key FILE",
 }
-
-
-def tls_text(record: Record) -> str:
-    """Return a text about TLS; empty without TLS.
-
-    Example: ``TLSv1.3, TLS_AES_128_GCM_SHA256, 64 handshakes (12 resumed), verification off``.
-    """
-    found = record.tls
-    if found is None:
-        return ""
-    parts = [plain(part) for part in (found.version, found.cipher) if part is not None]
-    count = found.handshakes_full + found.handshakes_resumed
-    if count:
-        parts.append(f"{format_count(count)} {'handshake' if count == 1 else 'handshakes'}")
-        if found.handshakes_resumed:
-            parts[-1] += f" ({format_count(found.handshakes_resumed)} resumed)"
-        if (median_ns := record.handshake_ns.known("p50")) is not None:
-            parts[-1] += f" p50 {format_duration(median_ns)}"
-    if found.verification == "off":
-        parts.append("verification off")
-    return ", ".join(parts)
 
 
 def reasons_text(reasons: Mapping[str, str]) -> str:

@@ -7,15 +7,14 @@ Must not know how rows are ranked, or how a table is printed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from trueload import stats
 from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
-from trueload.record.accounts.http2 import Http2
+from trueload.record.accounts import ACCOUNTS
 from trueload.record.accounts.idle import Idle
-from trueload.record.accounts.redirects import Redirects
-from trueload.record.accounts.streams import Streams
 from trueload.record.memory import growth_text
 from trueload.record.schema import Generator, Record, Server, Verdict
 from trueload.record.turn import read_turn
@@ -31,23 +30,25 @@ MACHINE_CHECKS = frozenset(
     name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )
 
+IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
+NS_PER_MS = 1e6
+
 # A search that our own side kept from its result is as if the generator had been the limit.
 UNFOUND = {"generator": "generator-limit"}
 
-# Latencies of a table that may lie among requests without a time.
+# Latencies of a table that may lie among requests without a time; the last is of broadcasts.
 SHOWN_RANKS = ("p25", "p50", "p75", "p99")
 BOUNDED = (*SHOWN_RANKS, "p95")
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What one repetition of a broadcast came to: the most clients that kept to the limit, 0 if
-    none did, and the fewest that did not (None: more was not tried, or our side was the limit);
-    what was measured with that many."""
+    """What one repetition of a broadcast came to, with as many clients as it carried."""
 
     clients: float
+    """The most clients that kept to the limit; 0 if none did."""
     above: float | None
-    p95_ms: float | None
+    """The fewest that did not; None if more was not tried, or our side was the limit."""
     deliveries_per_s: float | None
     lost: float | None
     bytes_per_connection: float | None
@@ -55,17 +56,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Figures:
-    """What one repetition left. Latencies in ms, None when nothing was answered well;
-    `latency_at_least` names those that are only lower bounds, because requests have no time;
-    `latency_at_most` names upper bounds, since the generator stood still;
-    `min_ms` and `max_ms` are of answers; `latency_too_few` names those that say nothing, as there
-    were too few requests; `answers` are those that have a time;
-    `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
-    `lower_bound`: it can carry at least so much;
-    `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
-    `pair` and `side` are those of a trial measured in pairs; `http2` is None of other protocols;
-    `state` is the machine's, and `unlike` why it is not that of most repetitions; `remark` takes
-    nothing from the figures; `ratio` is that of its throughput to the reference's beside it."""
+    """What one repetition left, or several together."""
 
     record_id: str
     verdict: Verdict
@@ -76,47 +67,55 @@ class Figures:
     errors: int
     ok_per_s: float | None
     bytes_per_s: float | None
-    min_ms: float | None
-    p25_ms: float | None
-    p50_ms: float | None
-    p75_ms: float | None
-    p99_ms: float | None
-    max_ms: float | None
+    latency: stats.Distribution
+    """In ns. Of several repetitions: the medians, the least and the greatest."""
     latency_at_least: tuple[str, ...]
+    """Those of its percentiles that are only lower bounds, because requests have no time."""
     cpu_share: float | None
+    """The subject's CPU time over the window; 1.0 for one CPU."""
     peak_rss_bytes: int | None
     latency_at_most: tuple[str, ...] = ()
+    """Those that are only upper bounds, since the generator stood still."""
     latency_too_few: tuple[str, ...] = ()
+    """Those that say nothing, as there were too few requests."""
     p50_ours_ms: float | None = None
+    """The generator's own part; None where it is not known."""
     p99_ours_ms: float | None = None
     carried: Carried | None = None
     idle: Idle | None = None
     apachebench: ApacheBench | None = None
     client: ClientFigures | None = None
-    http2: Http2 | None = None
-    streams: Streams | None = None
-    redirects: Redirects | None = None
+    accounts: Mapping[str, Any] = field(default_factory=dict)
+    """What the record keeps of each account that tables of suites show, by name."""
     seq: int = 0
+    """The stored row."""
     partial: bool = False
     pair: int | None = None
+    """Of a trial that was measured in pairs, as ``side``."""
     side: str = ""
     lower_bound: bool = False
+    """Whether it can carry more."""
     answers: int = 0
+    """Requests that have a time."""
     state: State = UNKNOWN
+    """The machine's."""
     unlike: str = ""
+    """Why the state is not that of most repetitions."""
     remark: str = ""
+    """What takes nothing from the figures."""
     ratio: float | None = None
+    """Its throughput to that of the reference beside it."""
 
     def ms(self, name: str) -> float | None:
-        """A percentile by its name; the p95 is only there of a broadcast."""
-        if name == "p95":
-            return None if self.carried is None else self.carried.p95_ms
-        found: float | None = getattr(self, f"{name}_ms")
-        return found
+        """A figure of the latency by its name, in ms; ``p99_ours`` is the generator's own part."""
+        if name.endswith("_ours"):
+            own: float | None = getattr(self, f"{name}_ms")
+            return own
+        return _ms(getattr(self.latency, name))
 
     @property
     def largest_of(self) -> int | None:
-        """How many answers ``max_ms`` is the slowest of, where they are too few to say more."""
+        """How many answers the greatest latency is of, where they are too few to say more."""
         few = stats.is_too_few("p999", self.requests)
         return self.answers if few and self.answers else None
 
@@ -166,12 +165,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         errors=of_record.failed(record.counts),
         ok_per_s=record.throughput.ok_per_s,
         bytes_per_s=record.throughput.bytes_in_per_s,
-        min_ms=_ms(latency.min),
-        p25_ms=_ms(latency.p25),
-        p50_ms=_ms(latency.p50),
-        p75_ms=_ms(latency.p75),
-        p99_ms=_ms(latency.p99),
-        max_ms=_ms(latency.max),
+        latency=latency,
         latency_at_least=tuple(name for name in ranks if latency.at(name).above),
         latency_at_most=tuple(name for name in ranks if latency.at(name).overstated_ns),
         latency_too_few=tuple(name for name in ranks if latency.at(name).too_few),
@@ -182,9 +176,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         carried=_carried(record, labels),
         idle=record.idle,
         client=client_figures(record),
-        http2=record.http2,
-        streams=record.streams,
-        redirects=record.redirects,
+        accounts={each.name: getattr(record, each.name) for each in IN_SUITES},
         seq=seq,
         partial=record.partial,
         pair=turn.pair if turn else None,
@@ -220,15 +212,14 @@ def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
     return Carried(
         clients=float(labels["clients"]),
         above=float(above) if above and labels.get("limited_by") == "server" else None,
-        p95_ms=_ms(of_record.latency(record).figures.p95),
         deliveries_per_s=found.per_s if found is not None else None,
         lost=found.lost + found.duplicate if found is not None else None,
         bytes_per_connection=record.server.bytes_per_connection if record.server else None,
     )
 
 
-def _ms(ns: int | None) -> float | None:
-    return None if ns is None else ns / 1e6
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / NS_PER_MS
 
 
 # Figures of which a row of several repetitions shows the median.
@@ -242,7 +233,13 @@ def together(some: Sequence[Figures]) -> Figures:
         values = (getattr(each, name) for each in some)
         return [value for value in values if value is not None]
 
-    times = {name: _median_time(name, some) for name in BOUNDED}
+    carried = [each.carried for each in some if each.carried is not None]
+
+    def of_latency(name: str) -> list[int]:
+        values = (getattr(each.latency, name) for each in some)
+        return [value for value in values if value is not None]
+
+    times = {name: _median_time(name, some) for name in (BOUNDED if carried else SHOWN_RANKS)}
     peak = stats.median(known("peak_rss_bytes"))
     by_rate = sorted(some, key=lambda each: each.ok_per_s or 0.0)
     medians: dict[str, float | None] = {name: stats.median(known(name)) for name in MEDIANS}
@@ -257,13 +254,12 @@ def together(some: Sequence[Figures]) -> Figures:
         requests=sum(each.requests for each in some),
         errors=sum(each.errors for each in some),
         answers=sum(each.answers for each in some),
-        min_ms=min(known("min_ms"), default=None),
-        max_ms=max(known("max_ms"), default=None),
-        p25_ms=times["p25"][0],
-        p50_ms=times["p50"][0],
-        p75_ms=times["p75"][0],
-        p99_ms=times["p99"][0],
-        latency_at_least=tuple(name for name, (ms, above) in times.items() if above and ms),
+        latency=stats.Distribution(
+            min=min(of_latency("min"), default=None),
+            max=max(of_latency("max"), default=None),
+            **{name: ns for name, (ns, _) in times.items()},  # type: ignore[arg-type]
+        ),
+        latency_at_least=tuple(name for name, (ns, above) in times.items() if above and ns),
         latency_at_most=tuple(
             name
             for name, (_, above) in times.items()
@@ -275,14 +271,10 @@ def together(some: Sequence[Figures]) -> Figures:
             if not above and any(name in each.latency_too_few for each in some)
         ),
         peak_rss_bytes=None if peak is None else int(peak),
-        carried=_carried_together(
-            [each.carried for each in some if each.carried is not None], times["p95"][0]
-        ),
+        carried=_carried_together(carried),
         idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
-        http2=by_rate[(len(some) - 1) // 2].http2,
-        streams=by_rate[(len(some) - 1) // 2].streams,
-        redirects=by_rate[(len(some) - 1) // 2].redirects,
+        accounts=by_rate[(len(some) - 1) // 2].accounts,
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )
@@ -297,7 +289,7 @@ def _idle_in_the_middle(some: Sequence[Idle]) -> Idle | None:
     return known[(len(known) - 1) // 2]
 
 
-def _carried_together(some: Sequence[Carried], p95_ms: float | None) -> Carried | None:
+def _carried_together(some: Sequence[Carried]) -> Carried | None:
     def middle(name: str) -> float | None:
         values = [getattr(each, name) for each in some]
         return stats.median([value for value in values if value is not None])
@@ -307,7 +299,6 @@ def _carried_together(some: Sequence[Carried], p95_ms: float | None) -> Carried 
     return Carried(
         clients=middle("clients") or 0.0,
         above=middle("above"),
-        p95_ms=p95_ms,
         deliveries_per_s=middle("deliveries_per_s"),
         lost=sum(each.lost or 0 for each in some),
         bytes_per_connection=middle("bytes_per_connection"),
@@ -315,5 +306,6 @@ def _carried_together(some: Sequence[Carried], p95_ms: float | None) -> Carried 
 
 
 def _median_time(name: str, some: Sequence[Figures]) -> tuple[float | None, bool]:
-    """The median of one percentile, and whether it is only a lower bound."""
-    return stats.median_of_bounds([(each.ms(name), name in each.latency_at_least) for each in some])
+    """The median of one percentile, in ns, and whether it is only a lower bound."""
+    known = ((getattr(each.latency, name), name in each.latency_at_least) for each in some)
+    return stats.median_of_bounds(list(known))

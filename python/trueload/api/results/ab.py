@@ -20,8 +20,8 @@ from trueload.record.thresholds import RATIO, is_metric
 from trueload.record.turn import Letter
 from trueload.report.ab import Paired, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import pairs_text, ratio_cells
-from trueload.report.export import record_values
 from trueload.report.result import verdict_lines
+from trueload.report.sheets import record_values
 from trueload.stats import Interval
 from trueload.text import plain
 

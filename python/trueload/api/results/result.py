@@ -20,9 +20,9 @@ from trueload.api.results.times import Percentiles, Times
 from trueload.record import bound, figures
 from trueload.record.bound import at_least
 from trueload.record.schema import Check, Record, Verdict
-from trueload.report.export import CSV_COLUMNS, record_values
+from trueload.report.export import result_json
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
-from trueload.report.trials_json import result_json
+from trueload.report.sheets import TRIALS, record_values
 from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken
 from trueload.search.execute import outcome as search_outcome
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
     from trueload.api.results.plots import Plot
 
-COLUMNS = ("run", "number", *(name for name in CSV_COLUMNS if name not in frames.OF_STORED_ROWS))
+COLUMNS = (
+    "run",
+    "number",
+    *(each.name for each in TRIALS if each.name not in frames.OF_STORED_ROWS),
+)
 
 
 @dataclass(frozen=True)

@@ -106,4 +106,4 @@ def _waited(found: protocol.Http2) -> Waited | None:
     return Waited(**{name: wait_ns / in_flight_ns for name, wait_ns in waits})
 
 
-HTTP2 = Account("http2", "http2", make_http2, add_http2)
+HTTP2 = Account("http2", "http2", make_http2, add_http2, in_suites=True)

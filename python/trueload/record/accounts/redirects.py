@@ -48,4 +48,4 @@ def make_redirects(found: protocol.Redirects, _: Told) -> Redirects:
     )
 
 
-REDIRECTS = Account("redirects", "redirects", make_redirects, add_redirects)
+REDIRECTS = Account("redirects", "redirects", make_redirects, add_redirects, in_suites=True)

@@ -79,6 +79,7 @@ STREAMS = Account(
     "streams",
     make_streams,
     add_streams,
+    in_suites=True,
     samples={
         FIRST_PART: lambda kept, counts: first_part(kept.histograms, counts),
         GAP: lambda kept, counts: gap(kept.histograms, counts),

@@ -12,15 +12,11 @@ from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least
 from trueload.record.schema import Record
 from trueload.report import table as suite_table
+from trueload.report.accounts import ACCOUNTS
 from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
-from trueload.report.hosts import host_grid
 from trueload.report.html.entries import CheckTally
-from trueload.report.http2 import labelled_texts
-from trueload.report.redirects import labelled_texts as redirect_texts
-from trueload.report.streams import labelled_texts as stream_texts
-from trueload.report.targets import origin_grid, target_grid
 from trueload.report.times import figure_text, quantile_text
 from trueload.suites.steps import Search
 from trueload.suites.summary import LoadTable, Summary
@@ -120,77 +116,34 @@ def suite_columns(section: LoadTable) -> Grid | None:
     )
 
 
-def http2_table(section: LoadTable) -> Grid | None:
-    """The texts on HTTP/2, of several trials of the middle one; None of other protocols."""
-    found = [
-        (entry.name, entry.figures.http2)
-        for entry in section.measured[:ROWS_MAX]
-        if entry.figures is not None and entry.figures.http2 is not None
-    ]
-    if not found:
-        return None
-    header = ("program", *(label for label, _ in labelled_texts(found[0][1])))
-    return Grid(
-        header,
-        tuple((name, *(text for _, text in labelled_texts(http2))) for name, http2 in found),
-        title="HTTP/2: streams, what requests waited for, headers",
-        named=0,
-    )
-
-
-def streams_table(section: LoadTable) -> Grid | None:
-    """The texts on streamed answers, of several trials of the middle one; None without streams."""
-    found = [
-        (entry.name, entry.figures.streams)
-        for entry in section.measured[:ROWS_MAX]
-        if entry.figures is not None and entry.figures.streams is not None
-    ]
-    if not found:
-        return None
-    header = ("program", *(label for label, _ in stream_texts(found[0][1])))
-    return Grid(
-        header,
-        tuple((name, *(text for _, text in stream_texts(streams))) for name, streams in found),
-        title="Streamed answers: first part, gaps between parts, parts",
-        named=0,
-    )
-
-
-def redirects_table(section: LoadTable) -> Grid | None:
-    """The texts on redirects, of several trials of the middle one; None if none are followed."""
-    found = [
-        (entry.name, entry.figures.redirects)
-        for entry in section.measured[:ROWS_MAX]
-        if entry.figures is not None and entry.figures.redirects is not None
-    ]
-    if not found:
-        return None
-    header = ("program", *(label for label, _ in redirect_texts(found[0][1])))
-    return Grid(
-        header,
-        tuple((name, *(text for _, text in redirect_texts(some))) for name, some in found),
-        title="Redirects that were followed",
-        named=0,
-    )
+def account_tables(section: LoadTable) -> Iterator[Grid]:
+    """The texts on accounts such as streamed answers, of several trials of the middle one."""
+    entries = [(e.name, e.figures) for e in section.measured[:ROWS_MAX] if e.figures is not None]
+    for account in ACCOUNTS:
+        kept = [(name, figures.accounts.get(account.name)) for name, figures in entries]
+        found = [(name, account.texts(each)) for name, each in kept if each is not None]
+        if account.title and found:
+            yield Grid(
+                header=("program", *(label for label, _ in found[0][1])),
+                rows=tuple((name, *(text for _, text in texts)) for name, texts in found),
+                title=account.title,
+                named=0,
+            )
 
 
 def target_tables(records: Sequence[tuple[Summary, Record]]) -> Iterator[Grid]:
     """What became of each request, each origin and each host, of those that had several."""
     for entry, record in records:
         of = f": {entry.name}" if len(records) > 1 else ""
-        found = (
-            ("request", target_grid(record)),
-            ("origin", origin_grid(record)),
-            ("host", host_grid(record)),
-        )
-        for what, grid in found:
+        for account in ACCOUNTS:
+            grid = account.grid(record)
             if grid is None:
                 continue
             left = len(grid.rows) - ROWS_MAX
             yield replace(
                 grid,
                 rows=grid.rows[:ROWS_MAX],
-                title=f"By {what}{of}",
+                title=f"By {account.grid_of}{of}",
                 named=0,
                 note=f"{left:,} more are left out here; --json has them all." if left > 0 else "",
             )

@@ -44,14 +44,12 @@ from trueload.report.html.entries import RunReport, merged
 from trueload.report.html.tables import (
     STATUSES,
     Checked,
+    account_tables,
     checked,
     entries_table,
-    http2_table,
     published_tables,
     ratio_table,
-    redirects_table,
     steps_table,
-    streams_table,
     suite_columns,
     target_tables,
 )
@@ -254,7 +252,7 @@ def _part(
         drawn = [each for each in charts if each is not None]
     found = [entries_table(section, palette if draw else {})]
     found += target_tables(records[:TEXTS_MAX])
-    found += [streams_table(section), redirects_table(section), http2_table(section)]
+    found += account_tables(section)
     found += published_tables(section)
     found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
     found.append(suite_columns(section))

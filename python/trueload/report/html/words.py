@@ -67,7 +67,7 @@ def alone(entry: Summary, unit: Unit) -> list[str]:
     """One program by itself."""
     text = f"{entry.name} came to {score_text(entry, unit)}{_within(entry)}"
     figures = entry.figures
-    if figures is not None and figures.p50_ms is not None:
+    if figures is not None and figures.latency.p50 is not None:
         text += f"; {_share_text(figures, 'p50', 'half')}"
         if "p50" not in figures.latency_at_least and "p99" not in figures.latency_too_few:
             text += f", {_share_text(figures, 'p99', '99 %')}"

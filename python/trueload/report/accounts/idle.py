@@ -1,9 +1,10 @@
-"""The text about idle connections: how many were held, and what they cost. Pure."""
+"""Idle connections: how many were held, and what they cost."""
 
 from __future__ import annotations
 
-from trueload.record.accounts.idle import IdleStep
+from trueload.record.accounts.idle import Idle, IdleStep
 from trueload.record.schema import Record
+from trueload.report.account import Lines, Shown
 from trueload.units import format_count, format_rate, format_size
 
 
@@ -13,11 +14,7 @@ def idle_text(record: Record) -> str:
     return f" beside {format_count(idle)} idle ones" if idle else ""
 
 
-def idle_lines(record: Record) -> list[tuple[str, str]]:
-    """Return lines with their labels."""
-    found = record.idle
-    if found is None:
-        return []
+def _texts(found: Idle) -> Lines:
     held = "" if found.held is None else f"{format_count(found.held)} of "
     text = f"{held}{format_count(found.connections)} held to the end"
     each = found.server_bytes_per_connection
@@ -35,3 +32,6 @@ def step_text(step: IdleStep) -> str:
     rate = step.connect_rate_per_s if step.idle else None
     came = f" (connected at {format_rate(rate)})" if rate is not None else ""
     return f"{format_count(step.idle)} idle: {format_size(step.server_rss_bytes)}{came}"
+
+
+IDLE = Shown(name="idle", after="idle ends", texts=_texts)

@@ -1,16 +1,16 @@
-"""The text about slow clients: how slow they were, and what each costs the server. Pure."""
+"""Slow clients: how slow they were, and what each costs the server."""
 
 from __future__ import annotations
 
 from trueload.protocol.engine_options import show_byte_rate
 from trueload.record.schema import Record
+from trueload.report.account import Lines, Shown
 from trueload.units import NS_PER_S, format_size, format_span
 
 TIMEOUTS = ("timeout.first_byte", "timeout.total")
 
 
-def slow_lines(record: Record) -> list[tuple[str, str]]:
-    """Return lines with their labels; none without slow clients."""
+def _lines(record: Record) -> Lines:
     asked = record.plan.generate
     ways = [("reads", asked.read_rate_per_s), ("writes", asked.write_rate_per_s)]
     paces = [f"{way} {show_byte_rate(per_s)}" for way, per_s in ways if per_s is not None]
@@ -46,3 +46,6 @@ def _memory(record: Record) -> str:
     each = server.bytes_per_connection
     of = "" if each is None else f", {format_size(each)} for each connection"
     return f"the server's memory is {format_size(server.rss_after_bytes)}{of}"
+
+
+SLOW_CLIENTS = Shown(name="slow_clients", after="idle", lines=_lines)

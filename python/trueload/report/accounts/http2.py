@@ -1,13 +1,11 @@
-"""The text about HTTP/2: streams in flight, what requests waited for, header bytes.
-
-Pure. Must not know: terminals.
-"""
+"""HTTP/2: streams in flight, what requests waited for, header bytes."""
 
 from __future__ import annotations
 
 from trueload.protocol.http2 import HeaderBytes
 from trueload.record.accounts.http2 import Http2
 from trueload.record.schema import Record
+from trueload.report.account import Lines, Shown
 from trueload.units import format_share, format_size
 from trueload.verdict.common import times
 from trueload.verdict.http2 import WINDOWS, is_chosen, permitted_text, versions_text, window_text
@@ -15,20 +13,15 @@ from trueload.verdict.http2 import WINDOWS, is_chosen, permitted_text, versions_
 WINDOW_SHOWN_FROM = 0.01  # of the time in flight: below this it does not matter whose window it was
 
 
-def http2_lines(record: Record) -> list[tuple[str, str]]:
-    """Return labels and texts; none for other protocols."""
+def _lines(record: Record) -> Lines:
     found = record.http2
     if found is None:
         return []
-    lines = [
-        ("versions", versions_text(found) if is_chosen(record) else ""),
-        *labelled_texts(found),
-    ]
-    return [(label, text) for label, text in lines if text]
+    return [("versions", versions_text(found) if is_chosen(record) else ""), *_texts(found)]
 
 
-def labelled_texts(found: Http2) -> list[tuple[str, str]]:
-    """Return the same labels every time, without the versions; a text may be empty."""
+def _texts(found: Http2) -> Lines:
+    """Without the versions."""
     return [
         ("streams", _streams(found)),
         ("waits", waits_text(found)),
@@ -75,3 +68,13 @@ def _ended(found: Http2) -> str:
         f"{times(found.goaways, 'connection')} by the server (GOAWAY)" if found.goaways else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+HTTP2 = Shown(
+    name="http2",
+    after="redirects",
+    order=5,
+    texts=_texts,
+    lines=_lines,
+    title="HTTP/2: streams, what requests waited for, headers",
+)

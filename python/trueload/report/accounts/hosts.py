@@ -8,16 +8,18 @@ from __future__ import annotations
 from trueload.protocol.plan import Counts
 from trueload.record.accounts.client_times import ClientTimes
 from trueload.record.accounts.deliveries import Deliveries, across_text
+from trueload.record.figures import BRIEF
 from trueload.record.schema import Host, Record
+from trueload.report.account import Lines, Shown
 from trueload.report.grid import Grid
-from trueload.report.times import quantile_text
+from trueload.report.times import brief_text, quantile_text
 from trueload.stats import Distribution
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
 HOSTS_SHOWN = 16
 HEADER = (
-    *("host", "connections", "ok", "failed", "unsent", "p50", "p99", "max of answers", "busy"),
+    *("host", "connections", "ok", "failed", "unsent", *BRIEF, "max of answers", "busy"),
     *("send p99", "receive p99", "clock ±", "weight", "joined at", "group", "lost"),
 )
 OF_BROADCAST = ("deliveries", "their p50", "their p95", "lost or twice", "between hosts ±")
@@ -54,14 +56,14 @@ def group_lines(record: Record) -> list[str]:
     """Return a line on what the hosts of each group did together."""
     lines = []
     for group in record.groups:
-        times = [f"{name} {quantile_text(group.latency_ns.at(name))}" for name in ("p50", "p99")]
+        times = brief_text(group.latency_ns)
         rate = "" if group.ok_per_s is None else f"   {format_count(group.ok_per_s)}/s"
         failed = f"   {format_count(group.failed)} failed" if group.failed else ""
         lost = f"   {group.lost} lost" if group.lost else ""
         name = "no group" if group.name is None else f"group {plain(group.name)}"
         lines.append(
             f"{name}: {group.hosts} hosts   {format_count(group.ok)} ok on"
-            f" {format_count(group.connections)}{rate}{failed}   {', '.join(times)}{lost}"
+            f" {format_count(group.connections)}{rate}{failed}   {times}{lost}"
         )
     return lines
 
@@ -80,8 +82,7 @@ def host_line(host: Host, width: int = 0) -> str:
     if host.counts is not None and host.counts.unsent:
         words.append(f"{format_count(host.counts.unsent)} unsent")
     if host.latency_ns is not None and host.latency_ns.p50 is not None:
-        times = [f"{name} {quantile_text(host.latency_ns.at(name))}" for name in ("p50", "p99")]
-        words.append(", ".join(times))
+        words.append(brief_text(host.latency_ns))
     if host.deliveries is not None:
         words.append(deliveries_text(host.deliveries))
     if host.generator.saturation is not None:
@@ -94,9 +95,9 @@ def host_line(host: Host, width: int = 0) -> str:
 
 def deliveries_text(found: Deliveries) -> str:
     """Return what one host had of a broadcast."""
-    times = [f"{name} {quantile_text(found.delivery_ns.at(name))}" for name in ("p50", "p95")]
+    times = brief_text(found.delivery_ns, ("p50", "p95"))
     lost = f", {format_count(found.lost)} lost" if found.lost else ""
-    return f"{format_count(found.delivered)} deliveries, {', '.join(times)}{lost}"
+    return f"{format_count(found.delivered)} deliveries, {times}{lost}"
 
 
 def failed_text(counts: Counts) -> str:
@@ -140,7 +141,7 @@ def _cells(host: Host) -> tuple[str, ...]:
         _count(host.ok),
         "" if counts is None else failed_text(counts),
         _count(None if counts is None else counts.unsent),
-        *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
+        *(quantile_text(latency.at(name)) for name in (*BRIEF, "max")),
         "" if host.generator.saturation is None else format_share(host.generator.saturation),
         *("" if ns is None else format_duration(ns) for ns in times),
         str(host.weight),
@@ -152,3 +153,11 @@ def _cells(host: Host) -> tuple[str, ...]:
 
 def _count(number: int | None) -> str:
     return "" if number is None else format_count(number)
+
+
+def _lines(record: Record) -> Lines:
+    lines = enumerate(host_lines(record))
+    return [("" if number else "hosts", text) for number, text in lines]
+
+
+HOSTS = Shown(name="hosts", after="moved", order=3, lines=_lines, grid=host_grid, grid_of="host")

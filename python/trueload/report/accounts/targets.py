@@ -1,7 +1,4 @@
-"""The outcome of each of several requests and origins, as tables and as lines of text. Pure.
-
-Must not know: terminals.
-"""
+"""The outcome of each of several requests and origins, as tables."""
 
 from __future__ import annotations
 
@@ -11,7 +8,9 @@ from trueload.record import figures
 from trueload.record.accounts.origins import OriginRecord
 from trueload.record.accounts.sessions import SessionsRecord, of_sessions
 from trueload.record.accounts.targets import TargetRecord, of_target
+from trueload.record.figures import BRIEF
 from trueload.record.schema import Record
+from trueload.report.account import Shown
 from trueload.report.grid import Grid, text_lines
 from trueload.report.times import quantile_text
 from trueload.stats import Distribution
@@ -21,22 +20,11 @@ from trueload.units import format_count
 SHOWN_MAX = 20
 NAME_LENGTH_MAX = 60
 ORIGIN_HEADER = ("origin", "connections", "requests", "ok", "failed")
-HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of answers")
+HEADER = ("target", "weight", "requests", "ok", "failed", *BRIEF, "max of answers")
 STEP_HEADER = ("step", "repeat", "requests", "ok", "failed", "skipped")
 STEP_TIMES = ("p50", "p95", "p99", "max of answers")
 SESSION = "the whole session"
 """The last row of a scenario: sessions that have ended, and their times without pauses."""
-
-
-def target_lines(record: Record) -> list[str]:
-    """Return a table with a target per line; none for a single request."""
-    lines = _table(target_grid(record))
-    return [*lines, ""] if lines else []
-
-
-def origin_lines(record: Record) -> list[str]:
-    """Return a table with an origin per line; none for a single origin."""
-    return _table(origin_grid(record))
 
 
 def target_grid(record: Record) -> Grid | None:
@@ -115,5 +103,29 @@ def _cells(target: TargetRecord) -> tuple[str, ...]:
         format_count(counts.issued),
         format_count(counts.ok),
         format_count(figures.failed(counts)),
-        *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
+        *(quantile_text(latency.at(name)) for name in (*BRIEF, "max")),
     )
+
+
+def target_lines(record: Record) -> list[str]:
+    """Return a table with a target per line, and a blank line; none for a single request."""
+    lines = _table(target_grid(record))
+    return [*lines, ""] if lines else []
+
+
+TARGETS = Shown(
+    name="targets",
+    after="origins",
+    order=1,
+    block=target_lines,
+    grid=target_grid,
+    grid_of="request",
+)
+ORIGINS = Shown(
+    name="origins",
+    after="answers",
+    order=2,
+    block=lambda record: _table(origin_grid(record)),
+    grid=origin_grid,
+    grid_of="origin",
+)
