@@ -74,7 +74,6 @@ def plan_of(port: int, shape: Shape) -> Generate:
         threads=1,
         cpus=(),
         timeout_ns=int(TIMEOUT_S * NS_PER_S),
-        connect_timeout_ns=int(TIMEOUT_S * NS_PER_S),
         connect_rate_per_s=CONNECT_RATE_PER_S,
         exchange=WsBroadcastPlan(opening=opening, dialect="json", padding=PADDING_BYTES),
     )

@@ -207,7 +207,6 @@ def plan(**changes: Any) -> Generate:
         "threads": 1,
         "cpus": (1,),
         "timeout_ns": 5 * WINDOW_NS,
-        "connect_timeout_ns": 5 * WINDOW_NS,
         "connect_rate_per_s": 5_000,
     }
     return Generate(**{**fields, **changes})

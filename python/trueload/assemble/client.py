@@ -156,7 +156,6 @@ def _plan(found: ClientObservation) -> RecordPlan:
     """
     asked, setup = found.asked, found.asked.setup
     url = urlsplit(setup.url)
-    timeout_ns = setup.timeout_ms * NS_PER_MS
     generate = Generate(
         addresses=(url.netloc,),
         local_addresses=(),
@@ -167,8 +166,7 @@ def _plan(found: ClientObservation) -> RecordPlan:
         close=not setup.keep_alive,
         threads=len(found.cpus) or 1,
         cpus=found.cpus,
-        timeout_ns=timeout_ns,
-        connect_timeout_ns=timeout_ns,
+        timeout_ns=setup.timeout_ms * NS_PER_MS,
         connect_rate_per_s=CONNECT_RATE_PER_S,
     )
     warmup = _phase("warmup", asked.warmup_requests) if asked.warmup_requests else None

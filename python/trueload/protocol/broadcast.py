@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 
 Sent = dict[int, int]
 """The number of the last message of each sender by the end of a phase, if it sent any in the phase.
@@ -31,7 +29,7 @@ class DeliveryHistograms(Model):
     median: str | None
     p95: str | None
     last: str | None
-    spread: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    spread: str | None = left_out()
 
 
 class Deliveries(Model):
@@ -44,9 +42,9 @@ class Deliveries(Model):
     lost: int
     duplicate: int
     out_of_order: int
-    untimed: int = Field(default=0, exclude_if=lambda value: value == 0)
-    negative: int = Field(default=0, exclude_if=lambda value: value == 0)
-    negative_max_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
+    untimed: int = left_out(0)
+    negative: int = left_out(0)
+    negative_max_ns: int = left_out(0)
     histograms: DeliveryHistograms
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 
 DataFormat = Literal["csv", "tsv", "jsonl"]
 """How data is written; the first row of ``csv`` and ``tsv`` names the columns."""
@@ -20,7 +18,7 @@ class DataPlan(Model):
     those that requests use."""
 
     path: str | None
-    blobs: tuple[str, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    blobs: tuple[str, ...] = left_out(())
     format: DataFormat
     columns: tuple[str, ...]
     order: DataOrder

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from trueload.protocol.faults import Faults
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 
 Dialect = Literal["json", "binary", "actioncable", "phoenix"]
 """How a server of broadcasts expects its messages to be wrapped."""
@@ -36,10 +36,8 @@ class WindowsPlan(Model):
 
     stream_window: int
     connection_window: int
-    header_table_bytes: int = Field(
-        default=HEADER_TABLE_BYTES, exclude_if=lambda value: value == HEADER_TABLE_BYTES
-    )
-    http1_pipeline: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    header_table_bytes: int = left_out(HEADER_TABLE_BYTES)
+    http1_pipeline: int | None = left_out()
 
     @property
     def is_chosen(self) -> bool:

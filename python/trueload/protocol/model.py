@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
@@ -17,3 +19,8 @@ class Model(BaseModel):
         validate_by_name=True,
         serialize_by_alias=True,
     )
+
+
+def left_out(default: Any = None) -> Any:
+    """A field that JSON leaves out while it has its default: what is not asked for is not told."""
+    return Field(default=default, exclude_if=lambda value: value == default)

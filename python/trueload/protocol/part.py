@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 
 
 class Part(Model):
@@ -19,7 +19,7 @@ class Part(Model):
 
     index: int = 0
     of: int = 1
-    more: tuple[int, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    more: tuple[int, ...] = left_out(())
 
 
 WHOLE = Part()

@@ -172,7 +172,8 @@ class Generate(EngineOptions, TrafficPlan):
     connect_open: bool = Field(default=False, exclude_if=lambda value: not value)
     """Each request has a connection of its own, which is opened when the request is due."""
     cpus: tuple[int, ...]
-    connect_timeout_ns: int
+    # The engine and stored plans have it; it always equals the timeout.
+    connect_timeout_ns: int = Field(default_factory=lambda plan: plan["timeout_ns"])
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
     @property

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.expect import ExpectPlan
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 
 
 class FromJson(Model):
@@ -69,7 +69,7 @@ class StepPlan(Model):
     name: str
     request: RequestPlan
     expect: ExpectPlan
-    take: tuple[TakePlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    take: tuple[TakePlan, ...] = left_out(())
     think: ThinkPlan = NO_THINK
     repeat: int
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 from trueload.protocol.packed import Packed
 
 Sparse = dict[int, int]
@@ -29,7 +27,7 @@ class Counts(Model):
     stale: int
     stale_resets: int = 0
     cancelled: int
-    skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
+    skipped: int = left_out(0)
     failed: dict[str, int]
     statuses: dict[str, int]
 

@@ -8,10 +8,8 @@ a client is started, or how anything is judged.
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from trueload.protocol.client import Claim, ClientSetup
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 from trueload.protocol.seen import Seen
 from trueload.units import NS_PER_S
 
@@ -31,7 +29,7 @@ class ClientAsked(Model):
     warmup_requests: int
     wait_ms: int
     files: int | None
-    max_streams: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    max_streams: int | None = left_out()
 
     @property
     def room(self) -> int:

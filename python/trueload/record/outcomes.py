@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 from trueload.protocol.plan import Counts, TargetCounts
 
 
@@ -16,7 +14,7 @@ class Outcomes(Model):
     stale: int
     cancelled: int
     skipped: int = 0
-    redirects: int = Field(default=0, exclude_if=lambda value: value == 0)
+    redirects: int = left_out(0)
     failed: dict[str, int]
     statuses: dict[str, int]
 

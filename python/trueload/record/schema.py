@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from trueload.protocol.data import DataUse
+from trueload.protocol.model import left_out
 from trueload.protocol.plan import (
     Counts,
     Datagrams,
@@ -327,7 +328,7 @@ class Host(Model):
     start_ns: int | None = None
     checks: tuple[Check, ...] = ()
     lost: str | None = None
-    way_lost: bool = Field(default=False, exclude_if=lambda value: not value)
+    way_lost: bool = left_out(False)
     machine: int | None = None
     network: int | None = None
     requested: int | None = None

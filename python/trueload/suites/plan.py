@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from pydantic import Field
-
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import Arrivals
+from trueload.protocol.model import left_out
 from trueload.protocol.plan import (
     Duration,
     EngineOptions,
@@ -95,8 +94,8 @@ class PlannedLoad(Model):
     close: bool | None = None
     idle: tuple[int, ...] = ()
     pools: PlannedPools | None = None
-    http: PlannedHttp | None = Field(default=None, exclude_if=lambda value: value is None)
-    stages: PlannedStages | None = Field(default=None, exclude_if=lambda value: value is None)
+    http: PlannedHttp | None = left_out()
+    stages: PlannedStages | None = left_out()
 
     @property
     def at_once(self) -> int:
@@ -170,7 +169,7 @@ class SuitePlan(EngineOptions):
     loads: tuple[PlannedLoad, ...]
     stop: Duration | Requests
     warmup: Duration | Requests | None
-    arrivals: Arrivals = Field(default="constant", exclude_if=lambda value: value == "constant")
+    arrivals: Arrivals = left_out("constant")
     close: bool
     repeat: int
     seed: int
@@ -182,9 +181,9 @@ class SuitePlan(EngineOptions):
     report: Report = "table"
     client_wait_ms: int | None = None
     client_rounds: int = 1
-    http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    http2: WindowsPlan | None = left_out()
     patience_ns: int = 0
-    reference: PlannedSubject | None = Field(default=None, exclude_if=lambda value: value is None)
+    reference: PlannedSubject | None = left_out()
 
     @property
     def takes_again(self) -> bool:

@@ -6,9 +6,8 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from pydantic import Field
-
 from trueload.protocol.client import STREAMS
+from trueload.protocol.model import left_out
 from trueload.protocol.plan import Model
 from trueload.runner.files import SPARE
 from trueload.suites.definition import Axes
@@ -27,8 +26,8 @@ class PlannedPools(Model):
     pool_size: int
     concurrency: int
     files: int = 0
-    streams: int = Field(default=0, exclude_if=lambda value: value == 0)
-    max_streams: int = Field(default=0, exclude_if=lambda value: value == 0)
+    streams: int = left_out(0)
+    max_streams: int = left_out(0)
 
     @property
     def room(self) -> int:

@@ -23,7 +23,6 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
         pipeline=spec.load.pipeline,
         close=spec.load.close,
         connect_open=spec.load.connect_open,
-        connect_timeout_ns=spec.engine.timeout_ns,
     )
 
 
