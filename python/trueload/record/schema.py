@@ -66,26 +66,23 @@ class Check(Model):
 
 
 class Claim(Model):
-    """What will be said with a trial's figures, since some checks are about a claim.
-
-    ``percentile`` is the one that counts (``p99``), None if none was named. ``maximum``: the server
-    cannot carry more (a search, the ranking of a suite). ``same``: each answer to a request must be
-    like the others. ``answer_bytes`` is the size of the answer verified before the load, None if
-    none was.
-    """
+    """What will be said with a trial's figures, since some checks are about a claim."""
 
     percentile: str | None = None
+    """The one that counts (``p99``); None if none was named."""
     maximum: bool = False
+    """The server cannot carry more (a search, the ranking of a suite)."""
     same: bool = False
+    """Each answer to a request must be like the others."""
     answer_bytes: int | None = None
+    """Size of the answer that was verified before the load; None if none was."""
 
 
 NO_CLAIM = Claim()
 
 
 class RecordPlan(Model):
-    """The plan as sent, with bodies as SHA-256 and secrets redacted. ``payload_bytes`` is the size
-    of an echo's message; null if there is none."""
+    """The plan as sent, with bodies as SHA-256 and secrets redacted."""
 
     url: str
     generate: Generate
@@ -93,132 +90,146 @@ class RecordPlan(Model):
     window: Phase
     claim: Claim = NO_CLAIM
     payload_bytes: int | None = None
+    """Size of an echo's message; null if there is none."""
 
 
 class Warmup(Model):
-    """What was sent before the window; ``wall_s`` is 0 without a warm-up."""
+    """What was sent before the window."""
 
     counts: Counts
     wall_s: float
+    """0 without a warm-up."""
     reconnects: int = 0
     dropped: int = 0
 
 
 class Probes(Model):
     """What a subject was asked under load beside the load's own request: other paths and forms that
-    its contract fixes. How many were answered, how many of these wrongly, and the first fault."""
+    its contract fixes."""
 
     asked: int
+    """How many were answered."""
     wrong: int
+    """How many of these wrongly."""
     fault: str | None
+    """The first fault."""
 
 
 class Tail(Model):
-    """What was left of a number of requests when the first connection had no more to send. It took
-    ``ns`` until the last was settled, and ``last`` of them took more than half of that."""
+    """What was left of a number of requests when the first connection had no more to send."""
 
     ns: int
+    """Time until the last was settled."""
     last: int
+    """How many of them took more than half of that."""
 
 
 class Throughput(Model):
     """Requests that ended well, and bytes, per second; null without a window. ``record.throughput``
-    has the rule. ``ok_error_per_s`` is the standard error of ``ok_per_s``. The part of the window
-    that counts is from ``counted_from_ns`` to ``counted_to_ns`` after its start. ``bytes_in`` and
-    ``bytes_out`` are all that went over the connections until the end of the drain. Older records
-    have none of these, and their ``ok_per_s`` is the window's requests divided by its length."""
+    has the rule. Older records have the first three only, and their ``ok_per_s`` is the window's
+    requests divided by its length."""
 
     ok_per_s: float | None
     bytes_in_per_s: float | None
     bytes_out_per_s: float | None
     ok_error_per_s: float | None = None
+    """The standard error of ``ok_per_s``."""
     counted_from_ns: int | None = None
+    """The part of the window that counts, from its start."""
     counted_to_ns: int | None = None
     bytes_in: int | None = None
+    """All that came over the connections until the end of the drain."""
     bytes_out: int | None = None
 
 
 class Connections(Model):
-    """Connections of a trial. ``starved`` slots waited too long or for ever. ``jain`` is Jain's
-    index of replies per slot; ``least_ok`` and ``most_ok`` are the fewest and the most replies of a
-    slot. ``dropped``: closed as soon as they were accepted, with nothing asked. ``unended``: not
-    ended by the server after its last answer though our side had, or reset at once because earlier
-    ones had shown that. ``idle_closed``: ended by the server while nothing was asked on them, after
-    ``idle_closed_after_ns`` at the soonest (null without any). ``down``, ``outages`` and
-    ``outage_ns`` are the engine's (protocol/connections.rs). ``family`` is ``ipv4``, ``ipv6`` or
-    ``unix``, of the ``address`` that answered. ``failed`` is what the failed first attempts met, by
-    class. ``connect_rate_per_s`` is how many were established per second, from the first attempt to
-    the last of them. ``server_files`` is the open-file limit of a server on this machine that had
-    reached it while connections waited."""
+    """Connections of a trial."""
 
     requested: int
     established: int
     failed: dict[str, int]
+    """What the failed first attempts met, by class."""
     reconnects: int
     dropped: int = 0
+    """Closed as soon as they were accepted, with nothing asked."""
     unended: int = 0
+    """Not ended by the server after its last answer though our side had, or reset at once because
+    earlier ones had shown that."""
     idle_closed: int = 0
+    """Ended by the server while nothing was asked on them."""
     idle_closed_after_ns: int | None = None
+    """How long that took at the least; null without any."""
     starved: int | None
+    """Slots that waited too long or for ever."""
     jain: float | None
+    """Jain's index of replies per slot."""
     least_ok: int | None
+    """The fewest replies of a slot."""
     most_ok: int | None
     down: int | None
+    """As ``outages`` and ``outage_ns``, the engine's (protocol/connections.rs)."""
     outages: int | None
     outage_ns: int | None
     family: str | None
+    """``ipv4``, ``ipv6`` or ``unix``."""
     address: str | None
+    """The one that answered."""
     connect_rate_per_s: float | None = None
+    """How many were established per second, from the first attempt to the last of them."""
     reasons: dict[str, str] = Field(default_factory=dict)
     server_files: int | None = None
+    """Open-file limit of a server on this machine that had reached it while connections waited."""
 
 
 class Waited(Model):
     """How long the thread of an end that waited longest for a CPU did so, as shares (0 to 1) of the
-    window: ``share`` in all, ``for_others`` because of unrelated processes."""
+    window."""
 
     share: float
     for_others: float
+    """Because of unrelated processes."""
 
 
 class Generator(Model):
-    """The engine's own load over the window.
-
-    ``cpu_share`` = ``cpu_s`` / window. ``allowed_cpus`` are those that the kernel let it run on.
-    ``send_lag_p99_ns`` is null in older records of closed loops. ``lateness`` is when its threads
-    did not run although requests were outstanding or due; older records have ``hiccup_ns`` instead,
-    by how much its 10 ms heartbeats were late in all. ``driver`` is what carried the sockets,
-    ``driver_note`` why that is not what was asked for. ``refill``: free places from which on a
-    pipeline is filled again. ``spin_ns``: how long a thread polls before it sleeps. ``spun_s``: the
-    time of all threads in such polls, which is in ``cpu_s`` but not in ``saturation``.
-    ``coalesced_ns``: the longest that answers were allowed to wait for each other.
-    ``bytes_per_connection``: growth of its resident memory, without code, while it connected, for
-    each connection; null below 1,000 connections, where fixed costs decide. ``start_skew_ns``: from
-    the first to the last thread to begin to send. ``throttled_share``: share of the window in which
-    a CPU limit kept the engine from running; null if no cgroup counts that, or if the engine ran on
-    another host. ``waited`` is null if it is not known.
-    """
+    """The engine's own load over the window."""
 
     driver: str | None
+    """What carried the sockets."""
     driver_note: str | None = None
+    """Why that is not what was asked for."""
     refill: int | None = None
+    """Free places from which on a pipeline is filled again."""
     spin_ns: int | None = None
+    """How long a thread polls before it sleeps."""
     spun_s: float | None = None
+    """Time of all threads in such polls: it is in ``cpu_s``, but not in ``saturation``."""
     coalesced_ns: int | None = None
+    """The longest that answers were allowed to wait for each other."""
     threads: int
     cpus: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
+    """Those that the kernel let it run on."""
     start_skew_ns: int | None = None
+    """From the first to the last thread to begin to send."""
     cpu_s: float | None
     cpu_share: float | None
+    """``cpu_s`` / window."""
     saturation: float | None
     peak_rss_bytes: int | None
     bytes_per_connection: float | None = None
+    """Growth of its resident memory, without code, while it connected, for each connection; null
+    below 1,000 connections, where fixed costs decide."""
     send_lag_p99_ns: int | None
+    """Null in older records of closed loops."""
     hiccup_ns: int | None = None
+    """Of older records: by how much its 10 ms heartbeats were late in all."""
     lateness: Lateness | None = None
+    """When its threads did not run although requests were outstanding or due."""
     throttled_share: float | None = None
+    """Share of the window in which a CPU limit kept it from running; null if no cgroup counts that,
+    or if it ran on another host."""
     waited: Waited | None = None
+    """Null if it is not known."""
 
 
 class Lifetime(Model):
@@ -240,16 +251,12 @@ class Backend(Model):
 
 
 class Server(Model):
-    """The server's process tree over the window. ``source``: whether we started it, found it by its
-    listening socket, or ``--server-pid`` named it. ``name`` has the names of its processes.
-    ``rss_before_bytes`` and ``rss_after_bytes``: resident memory at the window's beginning and end.
-    ``bytes_per_connection``: growth of resident memory since before the first connection, for each
-    of the most connections that there were; null if that was not seen. ``throttled_share``: share
-    of the window in which a CPU limit kept the server from running; null if no cgroup counts that.
-    ``waited`` is null if it is not known."""
+    """The server's process tree over the window."""
 
     source: ServerSource
+    """Whether we started it, found it by its listening socket, or ``--server-pid`` named it."""
     name: str | None = None
+    """The names of its processes."""
     cpu_s: float
     user_s: float
     system_s: float
@@ -260,31 +267,38 @@ class Server(Model):
     pids: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
     rss_before_bytes: int | None = None
+    """Resident memory at the window's beginning."""
     rss_after_bytes: int | None = None
     bytes_per_connection: float | None = None
+    """Growth of resident memory since before the first connection, for each of the most connections
+    that there were; null if that was not seen."""
     throttled_share: float | None = None
+    """Share of the window in which a CPU limit kept it from running; null if no cgroup counts that.
+    """
     waited: Waited | None = None
+    """Null if it is not known."""
     backends: tuple[Backend, ...] = ()
 
 
 class CoreLatency(Model):
-    """Time to hand a cache line over from one CPU to another and back, before and after the load.
-    The CPUs are the generator's first, and the server's first other one; null if it was not
-    measured."""
+    """Time to hand a cache line over from one CPU to another and back; null if not measured."""
 
     cpus: tuple[int, int]
+    """The generator's first, and the server's first other one."""
     before_ns: float | None
+    """Before the load."""
     after_ns: float | None
 
 
 class CpuSpeed(Model):
-    """How long the same short work took on a CPU in the window, again and again: first ``from_ns``
-    after its start, then every ``every_ns``; 0 where it was not tried."""
+    """How long the same short work took on a CPU in the window, again and again."""
 
     cpu: int
     from_ns: int
+    """The first time, after the window's start."""
     every_ns: int
     work_ns: tuple[int, ...]
+    """0 where it was not tried."""
 
 
 class Environment(Model):
@@ -299,55 +313,57 @@ class Environment(Model):
 
 
 class Host(Model):
-    """One place where an engine ran; clock fields are null if there is one clock. Each of several
-    hosts has its own part: ``connections``, ``counts`` with ``ok`` beside them, ``latency_ns`` with
-    its histogram ``latency``, the ``checks`` that a host can fail by itself, and ``start_ns``, by
-    how much it began to send after the first host. These are null, or empty, if there is one host.
-    ``lost`` says how the host was lost, null if it was not; its part is what it told until then.
-    With ``way_lost`` that was the way to it and other hosts, and none of them is to blame.
-
-    ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
-    others met, by class. ``service`` is the histogram of service times, ``client_ns`` its part of
-    the latency. ``series`` has no latencies, and 120 bins at most. ``group`` is named by the lab.
-    ``deliveries`` of a broadcast are those to its own clients. ``joined_s`` is the second of the
-    window in which the host joined the others, null if it began with them. Hosts with the same
-    ``machine`` are on one machine, those with the same ``network`` in one network namespace; both
-    numbers are the host's own unless it shares them, and null if they are not known.
-    """
+    """One place where an engine ran. Each of several hosts has its own part; what it is made of is
+    null, or empty, if there is one host."""
 
     place: str
     generator: Generator
     environment: Environment
     clock_offset_ns: int | None
+    """Null if there is one clock."""
     clock_bound_ns: int | None
     connections: int | None = None
+    """Those that were established, of the ``requested`` ones."""
     ok: int | None = None
     counts: Counts | None = None
     latency_ns: Distribution | None = None
     latency: str | None = None
+    """The histogram of ``latency_ns``."""
     start_ns: int | None = None
+    """By how much it began to send after the first host."""
     checks: tuple[Check, ...] = ()
+    """Those that a host can fail by itself."""
     lost: str | None = None
+    """How the host was lost, null if it was not; its part is what it told until then."""
     way_lost: bool = left_out(False)
+    """What was lost was the way to it and other hosts, and none of them is to blame."""
     machine: int | None = None
+    """The same for hosts on one machine, else the host's own; null if it is not known."""
     network: int | None = None
+    """Likewise for hosts in one network namespace."""
     requested: int | None = None
     connect_failed: dict[str, int] = Field(default_factory=dict)
+    """What the connections that were not established met, by class."""
     ok_per_s: float | None = None
     service: str | None = None
+    """The histogram of service times."""
     client_ns: ClientTimes | None = None
     series: tuple[Second, ...] = ()
+    """Without latencies, in 120 bins at most."""
     group: str | None = None
+    """Named by the lab."""
     weight: int = 1
     joined_s: int | None = None
+    """The second of the window in which it joined the others; null if it began with them."""
     deliveries: Deliveries | None = None
+    """Those to its own clients."""
 
 
 class HostGroup(Model):
-    """What the hosts of a group did together, without those that were ``lost``. ``name`` is null
-    for the hosts that are in no group. ``ok_per_s`` is null if it is not known of all."""
+    """What the hosts of a group did together, without those that were lost."""
 
     name: str | None
+    """Null for the hosts that are in no group."""
     hosts: int
     lost: int
     connections: int
@@ -355,15 +371,13 @@ class HostGroup(Model):
     failed: int
     unsent: int
     ok_per_s: float | None
+    """Null if it is not known of all."""
     latency_ns: Distribution
 
 
 class Window(Model):
-    """Times of the measured phase on the engine's clock, and of the whole trial.
-
-    The shares are of all CPUs' time over the window: idle; used by processes that are neither
-    engine, front, runner nor server; taken by the host of a virtual machine.
-    """
+    """Times of the measured phase on the engine's clock, and of the whole trial. The shares are of
+    all CPUs' time over the window."""
 
     window_ns: int
     drain_ns: int
@@ -371,42 +385,25 @@ class Window(Model):
     wall_s: float
     host_idle_share: float | None
     others_share: float | None = None
+    """Used by processes that are neither engine, front, runner nor server."""
     stolen_share: float | None = None
+    """Taken by the host of a virtual machine."""
 
 
 class Trouble(Model):
     """Why a trial did not end by its plan: the engine died, ran out of memory, hung, or said what
-    it should not; or trueload itself was ``paused``. ``what`` is one line for people."""
+    it should not; or trueload itself was ``paused``."""
 
     kind: Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost", "paused"]
     what: str
+    """One line for people."""
 
 
 class Record(Model):
-    """What a trial leaves. ``lower_bound``: a faster generator might have shown more throughput.
-
-    These are null: ``targets`` if there is one request, ``sessions`` without a scenario,
-    ``origins`` if all requests have one (scheme, host and port), ``server`` if its processes were
-    not seen for the whole window, ``data`` if none fills the requests, ``deliveries`` if nothing is
-    broadcast, ``datagrams`` if a stream carries the requests, ``http2`` for other protocols,
-    ``streams`` without ``--stream``, ``redirects`` without ``--follow``, ``openings`` without
-    ``--connect-open``, ``idle`` without ``--idle``, ``cpu_distance`` if both ends are not known to
-    run on two CPUs of one machine, ``flow`` in older records and if the engine died, ``tail`` also
-    for a duration.
-
-    ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
-    answers of warm-up and window about which the kernel was asked. ``probes`` are for subjects
-    whose contract fixes more than the load asks for. ``cpu_speeds`` cover the CPUs of this machine
-    that the server may use, 16 at most. ``schema_`` is ``schema`` in JSON. ``client_ns`` is about
-    our generator; ``round_trip_ns`` is the service time without its part: from when the kernel had
-    a request to when it had the answer, on the sample of ``client_ns.receive``. Both are empty in
-    older records. ``groups`` is empty if the hosts are in none.
-
-    ``client`` is null if a server was measured. If a client was, ``generator`` is the client's
-    process tree, ``server`` our reference server, and ``plan.generate`` what the client was told,
-    in a generator's words. ``counts`` are the client's claims, ``throughput`` and ``series`` the
-    server's account. What only our generator sees (latency, slots) is null or empty.
-    """
+    """What a trial leaves. If a client was measured, ``generator`` is the client's process tree,
+    ``server`` our reference server, and ``plan.generate`` what the client was told, in a
+    generator's words. ``counts`` are the client's claims then, ``throughput`` and ``series`` the
+    server's account. What only our generator sees (latency, slots) is null or empty."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -419,6 +416,7 @@ class Record(Model):
     partial: bool
     verdict: Verdict
     lower_bound: bool = False
+    """A faster generator might have shown more throughput."""
     checks: tuple[Check, ...]
     counts: Counts
     warmup: Warmup
@@ -435,34 +433,58 @@ class Record(Model):
     series: tuple[Second, ...]
     generator: Generator
     server: Server | None
+    """Null if its processes were not seen for the whole window."""
     hosts: tuple[Host, ...]
     environment: Environment
     window: Window
     trouble: Trouble | None
     targets: tuple[TargetRecord, ...] | None = None
+    """Null if there is one request."""
     origins: tuple[OriginRecord, ...] | None = None
+    """Null if all requests have one (scheme, host and port)."""
     sessions: SessionsRecord | None = None
+    """Null without a scenario."""
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
     data: DataUse | None = None
+    """Null if no data fill the requests."""
     deliveries: Deliveries | None = None
+    """Null if nothing is broadcast."""
     datagrams: Datagrams | None = None
+    """Null if a stream carries the requests."""
     http2: Http2 | None = None
+    """Null for other protocols."""
     streams: Streams | None = None
+    """Null without ``--stream``."""
     openings: Openings | None = None
+    """Null without ``--connect-open``."""
     redirects: Redirects | None = None
+    """Null without ``--follow``."""
     answers: tuple[Answers, ...] = ()
+    """Of the requests whose bodies were not compared with expected ones."""
     early: Early = Early()
+    """Answers of warm-up and window about which the kernel was asked."""
     probes: Probes | None = None
+    """For subjects whose contract fixes more than the load asks for."""
     idle: Idle | None = None
+    """Null without ``--idle``."""
     client: ClientEnd | None = None
+    """Null if a server was measured."""
     cpu_distance: CoreLatency | None = None
+    """Null if both ends are not known to run on two CPUs of one machine."""
     cpu_speeds: tuple[CpuSpeed, ...] = ()
+    """Of the CPUs of this machine that the server may use, 16 at most."""
     client_ns: ClientTimes = ClientTimes()
+    """Our generator's part of the times; empty in older records, as ``round_trip_ns``."""
     round_trip_ns: Distribution = Distribution()
+    """The service time without that part: from when the kernel had a request to when it had the
+    answer, on the sample of ``client_ns.receive``."""
     flow: Flow | None = None
+    """Null in older records, and if the engine died."""
     tail: Tail | None = None
+    """Likewise, and for a duration."""
     groups: tuple[HostGroup, ...] = ()
+    """Empty if the hosts are in none."""
 
     @property
     def verdict_text(self) -> str:
