@@ -50,7 +50,6 @@ from trueload.record.schema import (
     Warmup,
     Window,
 )
-from trueload.stats import Distribution
 from trueload.units import NS_PER_S
 from trueload.verdict import judge
 
@@ -99,7 +98,6 @@ def make_client_record(found: ClientObservation) -> Record:
     counts = _counts(found.asked.requests, [found.claim])
     order_ns = round(found.wall_s * NS_PER_S)
     end = make_client_end(found.asked, found.claim, found.seen, client.cpu_s, order_ns)
-    nothing = Distribution()
     record = Record(
         schema=SCHEMA,
         id=found.id,
@@ -111,26 +109,12 @@ def make_client_record(found: ClientObservation) -> Record:
         counts=counts.model_copy(update={"statuses": found.seen.statuses}),
         warmup=_warmup(found),
         throughput=_throughput(found.seen, order_ns),
-        latency_ns=nothing,
-        service_ns=nothing,
-        connect_ns=nothing,
-        first_byte_ns=nothing,
-        total_ns=nothing,
         histograms=NO_HISTOGRAMS,
         connections=_connections(found),
-        slots=None,
         series=_series(found.seen),
         generator=generator,
         server=_server(found, machine),
-        hosts=(
-            Host(
-                place="local",
-                generator=generator,
-                environment=found.environment,
-                clock_offset_ns=None,
-                clock_bound_ns=None,
-            ),
-        ),
+        hosts=(Host(place="local", generator=generator, environment=found.environment),),
         environment=found.environment,
         window=Window(
             window_ns=interval_ns(found.seen),
@@ -141,7 +125,6 @@ def make_client_record(found: ClientObservation) -> Record:
             others_share=machine.others,
             stolen_share=machine.stolen,
         ),
-        trouble=None,
         client=end,
         cpu_distance=found.cpu_distance,
         flow=_flow(found.seen),
@@ -221,13 +204,6 @@ def _connections(found: ClientObservation) -> Connections:
         established=seen.connections.peak,
         failed={},
         reconnects=seen.accepted,
-        starved=None,
-        jain=None,
-        least_ok=None,
-        most_ok=None,
-        down=None,
-        outages=None,
-        outage_ns=None,
         family="ipv4",
         address=urlsplit(found.asked.setup.url).netloc,
     )

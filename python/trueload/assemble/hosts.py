@@ -28,15 +28,7 @@ def make_hosts(
 ) -> tuple[Host, ...]:
     """Return the hosts of a trial: one without figures of its own, or each with its part."""
     if not seen.hosts:
-        return (
-            Host(
-                place=seen.place,
-                generator=generator,
-                environment=seen.environment,
-                clock_offset_ns=None,
-                clock_bound_ns=None,
-            ),
-        )
+        return (Host(place=seen.place, generator=generator, environment=seen.environment),)
     began_ns = (report.start_ns for report in seen.hosts)
     first_ns = min((each for each in began_ns if each is not None), default=0)
     bounds_ns = clock_bounds_ns(seen.hosts) or repeat(None)

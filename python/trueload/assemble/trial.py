@@ -53,13 +53,12 @@ from trueload.record.schema import (
 )
 from trueload.record.throughput import make_tail, make_throughput
 from trueload.request.redact import redact_headers, redact_url
-from trueload.stats import Distribution, encode_histogram, merge_sparse
+from trueload.stats import encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
 from trueload.verdict import jain_index, judge, starvation_ns, starved
 
 MEANINGFUL_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
-NOTHING_TIMED = Distribution()
 NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
 NO_COUNTS = Counts(
@@ -120,11 +119,7 @@ def make_unjudged(seen: Observation) -> Record:
         counts=measured.counts,
         warmup=_warmup(seen),
         throughput=_throughput(seen, measured),
-        latency_ns=NOTHING_TIMED,
-        service_ns=NOTHING_TIMED,
         connect_ns=figures.complete(measured.histograms.connect).figures,
-        first_byte_ns=NOTHING_TIMED,
-        total_ns=NOTHING_TIMED,
         histograms=measured.histograms.model_copy(update={"handshake": handshakes}),
         connections=_connections(seen, measured, complete),
         slots=measured.slots if complete else None,

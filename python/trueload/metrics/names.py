@@ -36,6 +36,7 @@ STATUSES = Metric(
 )
 RECEIVED = Metric("trueload.received", "counter", "By", "Bytes received.")
 SENT = Metric("trueload.sent", "counter", "By", "Bytes sent.")
+OF_ACCOUNTS = tuple(metric for each in ACCOUNTS for metric in each.metrics.values())
 LATENCY = Metric(
     "trueload.latency",
     "histogram",
@@ -131,14 +132,10 @@ CHECK = Metric(
     "trueload.check", "gauge", "", "Of a trial that has ended: 1, with the status of each check."
 )
 
-METRICS = (
-    *(INFO, PHASE, SCHEDULED, ISSUED, OK, FAILED, STALE, CANCELLED, UNSENT, STATUSES),
-    *(RECEIVED, SENT),
-    *(metric for account in ACCOUNTS for metric in account.metrics.values()),
-    *(LATENCY, SERVICE),
-    *(REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
-    *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, LOWER_BOUND, PERCENTILE, CLIENT_PERCENTILE),
-    *(HOST_REQUESTS, HOST_PERCENTILE, HOST_CLIENT_PERCENTILE, HOST_CLOCK, HOST_LOST),
-    *(VERDICT, CHECK),
+METRICS: tuple[Metric, ...] = tuple(
+    metric
+    for value in list(vars().values())
+    for metric in (value if value is OF_ACCOUNTS else (value,))
+    if isinstance(metric, Metric)
 )
-"""All metrics, in the order in which they are shown."""
+"""All metrics, in the order in which they are shown: that of their declarations."""

@@ -159,20 +159,20 @@ class Connections(Model):
     """Ended by the server while nothing was asked on them."""
     idle_closed_after_ns: int | None = None
     """How long that took at the least; null without any."""
-    starved: int | None
+    starved: int | None = None
     """Slots that waited too long or for ever."""
-    jain: float | None
+    jain: float | None = None
     """Jain's index of replies per slot."""
-    least_ok: int | None
+    least_ok: int | None = None
     """The fewest replies of a slot."""
-    most_ok: int | None
-    down: int | None
+    most_ok: int | None = None
+    down: int | None = None
     """As ``outages`` and ``outage_ns``, the engine's (protocol/connections.rs)."""
-    outages: int | None
-    outage_ns: int | None
+    outages: int | None = None
+    outage_ns: int | None = None
     family: str | None
     """``ipv4``, ``ipv6`` or ``unix``."""
-    address: str | None
+    address: str | None = None
     """The one that answered."""
     connect_rate_per_s: float | None = None
     """How many were established per second, from the first attempt to the last of them."""
@@ -319,9 +319,9 @@ class Host(Model):
     place: str
     generator: Generator
     environment: Environment
-    clock_offset_ns: int | None
+    clock_offset_ns: int | None = None
     """Null if there is one clock."""
-    clock_bound_ns: int | None
+    clock_bound_ns: int | None = None
     connections: int | None = None
     """Those that were established, of the ``requested`` ones."""
     ok: int | None = None
@@ -421,15 +421,15 @@ class Record(Model):
     counts: Counts
     warmup: Warmup
     throughput: Throughput
-    latency_ns: Distribution
-    service_ns: Distribution
+    latency_ns: Distribution = Distribution()
+    service_ns: Distribution = Distribution()
     connection_service_ns: Distribution = Distribution()
-    connect_ns: Distribution
-    first_byte_ns: Distribution
-    total_ns: Distribution
+    connect_ns: Distribution = Distribution()
+    first_byte_ns: Distribution = Distribution()
+    total_ns: Distribution = Distribution()
     histograms: Histograms
     connections: Connections
-    slots: Slots | None
+    slots: Slots | None = None
     series: tuple[Second, ...]
     generator: Generator
     server: Server | None
@@ -437,7 +437,7 @@ class Record(Model):
     hosts: tuple[Host, ...]
     environment: Environment
     window: Window
-    trouble: Trouble | None
+    trouble: Trouble | None = None
     targets: tuple[TargetRecord, ...] | None = None
     """Null if there is one request."""
     origins: tuple[OriginRecord, ...] | None = None

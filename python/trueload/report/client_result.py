@@ -5,9 +5,10 @@ Pure. Must not know: where it is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trueload.record.client import ClientEnd
+from trueload.record.figures import BRIEF
 from trueload.record.schema import Record
 from trueload.stats import is_too_few
 from trueload.text import plain
@@ -52,7 +53,7 @@ def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]
         "seen",
         f"{format_count(seen.requests)} requests, {format_count(seen.ok)} answered with 200",
     )
-    yield "statuses", _counts(seen.statuses)
+    yield "statuses", by_count(seen.statuses)
     yield "retries", f"{format_count(client.retries)} at least" if client.retries else ""
     yield "aborted", f"{format_count(seen.aborted)} requests" if seen.aborted else ""
     yield (
@@ -82,17 +83,18 @@ def _ceiling(client: ClientEnd) -> str:
 def _claims(client: ClientEnd) -> str:
     claim = client.claim
     parts = [f"{format_count(claim.ok)} ok"]
-    if failed := _counts(claim.failed):
+    if failed := by_count(claim.failed):
         parts.append(f"failed: {failed}")
     if claim.latency_us is not None:
-        for name in ("p50", "p99"):
+        for name in BRIEF:
             value = getattr(claim.latency_us, name) * NS_PER_US
             few = is_too_few(name, claim.ok)
             parts.append(f"{name} {format_bound(value, too_few=few)}")
     return "; ".join(parts)
 
 
-def _counts(counts: dict[str, int]) -> str:
+def by_count(counts: Mapping[str, int]) -> str:
+    """Return counts by name, the largest first: ``status 3, reset 1``."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{plain(name)} {format_count(count)}" for name, count in ordered if count)
 
@@ -103,11 +105,12 @@ def _cpu(record: Record, client: ClientEnd) -> str:
     if used.cpu_s is not None:
         per = f", {format_duration(each)} a request" if each is not None else ""
         peak = f", peak {format_size(used.peak_rss_bytes)}" if used.peak_rss_bytes else ""
-        parts.append(f"client {used.cpu_s:.2f} s{_busy(used.saturation)}{per}{peak}")
+        parts.append(f"client {used.cpu_s:.2f} s{busy_text(used.saturation)}{per}{peak}")
     if server is not None:
-        parts.append(f"server {server.cpu_s:.2f} s{_busy(server.saturation)}")
+        parts.append(f"server {server.cpu_s:.2f} s{busy_text(server.saturation)}")
     return "   ".join(parts)
 
 
-def _busy(saturation: float | None) -> str:
+def busy_text(saturation: float | None) -> str:
+    """Return how busy a program was, to follow its CPU time; empty if it is not known."""
     return "" if saturation is None else f" (busiest thread {format_share(saturation)})"

@@ -28,7 +28,7 @@ from trueload.record.schema import REPORTED_STATUSES, Check, Record
 from trueload.report.accounts import following
 from trueload.report.accounts.idle import idle_text
 from trueload.report.accounts.tls import tls_text
-from trueload.report.client_result import client_headline, client_lines
+from trueload.report.client_result import busy_text, by_count, client_headline, client_lines
 from trueload.report.times import quantile_text, times_text
 from trueload.report.tls import failure_reasons
 from trueload.stats import coefficient_of_variation, interval, median
@@ -65,7 +65,7 @@ def result_lines(record: Record) -> list[str]:
     if record.client is not None:
         return _of_client(record, record.client)
     lines: list[str] = []
-    for label, text in _texts(record):
+    for label, text in trial_texts(record):
         lines += _line(label, text)
         for account in following(label):
             lines += account.block(record)
@@ -74,7 +74,7 @@ def result_lines(record: Record) -> list[str]:
     return _with_verdict(_headline(record), lines, record.verdict_text, [record])
 
 
-def _texts(record: Record) -> Iterator[tuple[str, str]]:
+def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     """Yield labels and texts of what every trial has; accounts follow them."""
     is_open = isinstance(record.plan.window.load, Open)
     yield "throughput", _throughput(record)
@@ -86,8 +86,8 @@ def _texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "connections", connections_text(record)
     yield "client share", client_share_text(record)
     yield "requests", _outcomes(record.counts, record.http2 is not None)
-    yield "failures", _by_count(record.counts.failed)
-    yield "statuses", _by_count(record.counts.statuses)
+    yield "failures", by_count(record.counts.failed)
+    yield "statuses", by_count(record.counts.statuses)
     yield "reasons", failure_reasons(record)
     yield "warm-up", _warmup(record)
     yield "set-up", _set_up(record)
@@ -312,7 +312,7 @@ def _warmup(record: Record) -> str:
     if not (counts.failed or counts.cancelled):
         return ""
     outcomes = _outcomes(counts, record.http2 is not None)
-    return ", ".join(part for part in (outcomes, _by_count(counts.failed)) if part)
+    return ", ".join(part for part in (outcomes, by_count(counts.failed)) if part)
 
 
 def _outcomes(counts: Counts, is_http2: bool) -> str:
@@ -338,11 +338,6 @@ def _stale(counts: Counts, is_http2: bool) -> str:
     return f"{what} ({format_count(resets)} by a reset)" if resets else what
 
 
-def _by_count(counts: dict[str, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{plain(name)} {format_count(count)}" for name, count in ordered)
-
-
 def _set_up(record: Record) -> str:
     """The cost of connections, if there are so many that it matters."""
     per_s, each = record.connections.connect_rate_per_s, record.generator.bytes_per_connection
@@ -356,10 +351,10 @@ def _cpu(record: Record) -> str:
     parts = []
     generator, server = record.generator, record.server
     if generator.cpu_s is not None and generator.cpu_share is not None:
-        parts.append(f"generator {generator.cpu_s:.2f} s{_busy(generator.saturation)}")
+        parts.append(f"generator {generator.cpu_s:.2f} s{busy_text(generator.saturation)}")
     if server is not None:
         peak = f", peak {format_size(server.peak_rss_bytes)}" if server.peak_rss_bytes else ""
-        parts.append(f"server {server.cpu_s:.2f} s{_busy(server.saturation)}{peak}")
+        parts.append(f"server {server.cpu_s:.2f} s{busy_text(server.saturation)}{peak}")
     return "   ".join(parts)
 
 
@@ -367,10 +362,6 @@ def _throttled(record: Record) -> str:
     """The effect of the server's CPU limit; empty if it had none."""
     found = record.server.throttled_share if record.server is not None else None
     return throttled_text("the server", found) if found else ""
-
-
-def _busy(saturation: float | None) -> str:
-    return "" if saturation is None else f" (busiest thread {format_share(saturation)})"
 
 
 def _driver(record: Record) -> str:

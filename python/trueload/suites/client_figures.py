@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from trueload import stats
 from trueload.record.schema import Record
@@ -13,12 +14,7 @@ NS_PER_US = 1_000
 
 @dataclass(frozen=True)
 class ClientFigures:
-    """The figures of one repetition of a client.
-
-    Rates are by the server's clock. `requests_open_*` and `connections_open_peak` count what the
-    server saw at once. `opened` is the number of connections opened during the order.
-    `server_saturation` is how busy the server was.
-    """
+    """The figures of one repetition of a client, or of several. Rates are by the server's clock."""
 
     goodput_per_s: float | None
     answered_per_s: float | None
@@ -26,13 +22,25 @@ class ClientFigures:
     retries: int
     cpu_us_per_request: float | None
     requests_open_peak: int
+    """What the server saw at once, as the two below."""
     requests_open_mean: float
     connections_open_peak: int
     opened: int
+    """Connections opened during the order."""
     pool_ceiling_per_s: float
     ceiling_per_s: float
     ceiling_share: float | None
     server_saturation: float | None
+    """How busy the server was."""
+
+
+# Of the other figures several repetitions have the median: orders may differ in size.
+COMBINED: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "retries": sum,
+    "opened": sum,
+    "requests_open_peak": max,
+    "connections_open_peak": max,
+}
 
 
 def client_figures(record: Record) -> ClientFigures | None:
@@ -59,29 +67,12 @@ def client_figures(record: Record) -> ClientFigures | None:
 
 
 def together(some: Sequence[ClientFigures]) -> ClientFigures | None:
-    """Combine several repetitions: maxima of peaks, sums of counts, and medians of the rest.
-
-    The orders may differ in size, so the share of errors is a median, too.
-    """
+    """Combine several repetitions: maxima of peaks, sums of counts, and medians of the rest."""
     if not some:
         return None
-
-    def middle(name: str) -> float | None:
-        values = [getattr(each, name) for each in some]
-        return stats.median([value for value in values if value is not None])
-
-    return ClientFigures(
-        goodput_per_s=middle("goodput_per_s"),
-        answered_per_s=middle("answered_per_s"),
-        error_share=middle("error_share") or 0.0,
-        retries=sum(each.retries for each in some),
-        cpu_us_per_request=middle("cpu_us_per_request"),
-        requests_open_peak=max(each.requests_open_peak for each in some),
-        requests_open_mean=middle("requests_open_mean") or 0.0,
-        connections_open_peak=max(each.connections_open_peak for each in some),
-        opened=sum(each.opened for each in some),
-        pool_ceiling_per_s=some[0].pool_ceiling_per_s,
-        ceiling_per_s=some[0].ceiling_per_s,
-        ceiling_share=middle("ceiling_share"),
-        server_saturation=middle("server_saturation"),
-    )
+    found: dict[str, Any] = {}
+    for each in fields(ClientFigures):
+        values = [getattr(one, each.name) for one in some]
+        known = [value for value in values if value is not None]
+        found[each.name] = COMBINED.get(each.name, stats.median)(known)
+    return ClientFigures(**found)

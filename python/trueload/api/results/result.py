@@ -277,8 +277,9 @@ class Result(Percentiles):
         if found.bytes_in_per_s is not None and found.bytes_out_per_s is not None:
             into, out = format_size(found.bytes_in_per_s), format_size(found.bytes_out_per_s)
             yield "bytes", f"in {into}/s, out {out}/s"
-        shown = (("p50", times.p50), ("p90", times.p90), ("p99", times.p99), ("max", times.max))
-        yield "latency", ", ".join(f"{name} {time}" for name, time in shown)
+        shown = {each.label: times.percentile(each.label) for each in figures.SHOWN}
+        shown["max"] = times.max
+        yield "latency", ", ".join(f"{name} {time}" for name, time in shown.items())
         yield "requests", f"{format_count(self.ok)} ok of {format_count(self.issued)}"
         if self.failed:
             by_class = sorted(self.failed.items())

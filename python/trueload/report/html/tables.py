@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least
+from trueload.record.figures import BRIEF
 from trueload.record.schema import Record
 from trueload.report import table as suite_table
 from trueload.report.accounts import ACCOUNTS
@@ -29,18 +30,9 @@ STATUSES = ("fail", "warn", "bound", "pass", "n/a")
 
 
 ENTRY_HEADER = (
-    *(
-        "rank",
-        "program",
-        "score",
-        "interval",
-        "p50",
-        "p50 ours",
-        "p99",
-        "p99 ours",
-        "max of answers",
-    ),
-    *("failed", "CPU", "memory", "verdict"),
+    *("rank", "program", "score", "interval"),
+    *(each for name in BRIEF for each in (name, f"{name} ours")),
+    *("max of answers", "failed", "CPU", "memory", "verdict"),
 )
 ENTRY_TEXTS = ("rank", "program", "interval", "verdict")
 
@@ -83,7 +75,7 @@ def _entry_cells(entry: Summary) -> tuple[str, ...]:
         within = f"{low} to {high}{' (range)' if interval.kind == 'range' else ''}"
     cpu = None if figures is None else figures.cpu_share
     peak = None if figures is None else figures.peak_rss_bytes
-    times = ("p50", "p50_ours", "p99", "p99_ours", "max")
+    times = (*(each for name in BRIEF for each in (name, f"{name}_ours")), "max")
     return (
         "trap" if entry.trap else str(entry.places or ""),
         entry.name,
