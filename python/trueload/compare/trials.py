@@ -24,7 +24,7 @@ from trueload.compare.difference import (
 from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import Closed, Open, Stage
 from trueload.record.core_latency import moved_between_text
-from trueload.record.figures import is_too_few, metric_value
+from trueload.record.figures import PERCENTILES, is_too_few, metric_value
 from trueload.record.schema import Record
 from trueload.record.thresholds import (
     RATIO,
@@ -39,7 +39,8 @@ from trueload.units import format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 from trueload.verdict.common import in_flight
 
-METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
+MIDDLE = 0.5
+METRICS = ("throughput", "mean", *(each.label for each in PERCENTILES if each.share >= MIDDLE))
 PATH_SHOWN = 60  # characters: a note is one line
 
 

@@ -19,17 +19,19 @@ NEVER_SENT = ("dns", "connect.", "local.", "tls.")
 
 
 class ClientAsked(Model):
-    """What a client was told: its setup, the number of requests of the order that counts, and that
-    of all orders before it. ``wait_ms`` is how long the server takes for each answer. ``files`` is
-    the client's open-file limit, null if there is none. ``max_streams`` is how many streams the
-    server permits on an HTTP/2 connection, null over HTTP/1.1."""
+    """What a client was told."""
 
     setup: ClientSetup
     requests: int
+    """Of the order that counts."""
     warmup_requests: int
+    """Of all orders before it."""
     wait_ms: int
+    """How long the server takes for each answer."""
     files: int | None
+    """The client's open-file limit; null if there is none."""
     max_streams: int | None = left_out()
+    """Streams that the server permits on an HTTP/2 connection; null over HTTP/1.1."""
 
     @property
     def room(self) -> int:
@@ -51,32 +53,30 @@ class ClientAsked(Model):
 
 
 class ClientEnd(Model):
-    """Both accounts of an order, and what follows from them.
-
-    ``answered_per_s`` counts answers with status 200 by the server's clock, from the first request
-    to the last answer. ``goodput_per_s`` counts those of them that the client had too, over the
-    whole order. ``order_ns`` is from the order to the claim; null in older records, whose goodput
-    is by the server's clock alone. ``retries`` are requests that the server saw beyond those that
-    the client says it made: a lower bound. ``cpu_ns_per_request`` is the CPU time of the client's
-    whole process tree for each answer of the goodput.
-
-    By Little's law connections that are each busy for ``wait_ms`` carry at most
-    ``pool_ceiling_per_s`` = pools x pool size x streams / wait. With as many requests at once as
-    were asked for, they carry at most ``ceiling_per_s``; ``ceiling_share`` is the goodput as a
-    share of that. Over HTTP/1.1 streams are 1.
-    """
+    """Both accounts of an order, and what follows from them. By Little's law connections that are
+    each busy for ``wait_ms`` carry pools x pool size x streams / wait at most; over HTTP/1.1
+    streams are 1."""
 
     asked: ClientAsked
     claim: Claim
     seen: Seen
     answered_per_s: float | None
+    """Answers with status 200, by the server's clock, from the first request to the last answer."""
     goodput_per_s: float | None
+    """Those of them that the client had too, over the whole order."""
     retries: int
+    """Requests that the server saw beyond those that the client says it made: a lower bound."""
     cpu_ns_per_request: float | None
+    """CPU time of the client's whole process tree for each answer of the goodput."""
     pool_ceiling_per_s: float
+    """The most that the connections carry."""
     ceiling_per_s: float
+    """The same with as many requests at once as were asked for."""
     ceiling_share: float | None
+    """The goodput as a share of that."""
     order_ns: int | None = None
+    """From the order to the claim; null in older records, whose goodput is by the server's clock
+    alone."""
 
     @property
     def idle_ns(self) -> int:

@@ -62,6 +62,8 @@ SHOWN = tuple(each for each in PERCENTILES if each.share not in (0.25, 0.75))
 exports."""
 BRIEF = ("p50", "p99")
 """Those that stand where there is little room."""
+TABLED = ("p50", "p95", "p99")
+"""Those of tables on steps: of a scenario, or of a search."""
 RECEIPT = "receipt_"
 """Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
 PREFIXES: dict[str, Account | None] = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from trueload.record.figures import TABLED
 from trueload.report.account import Column, Metric, Shown, times_columns
 
 COUNTS = (
     *("expected", "delivered", "lost", "duplicate", "out_of_order", "untimed", "negative"),
     *("negative_max_ns", "clock_bound_ns"),
 )
-TIMES = ("min", "p50", "p95", "p99", "max")
+TIMES = ("min", *TABLED, "max")
 
 
 def _counter(name: str, about: str) -> Metric:

@@ -8,7 +8,7 @@ from trueload.record import figures
 from trueload.record.accounts.origins import OriginRecord
 from trueload.record.accounts.sessions import SessionsRecord, of_sessions
 from trueload.record.accounts.targets import TargetRecord, of_target
-from trueload.record.figures import BRIEF
+from trueload.record.figures import BRIEF, TABLED
 from trueload.record.schema import Record
 from trueload.report.account import Shown
 from trueload.report.grid import Grid, text_lines
@@ -22,7 +22,7 @@ NAME_LENGTH_MAX = 60
 ORIGIN_HEADER = ("origin", "connections", "requests", "ok", "failed")
 HEADER = ("target", "weight", "requests", "ok", "failed", *BRIEF, "max of answers")
 STEP_HEADER = ("step", "repeat", "requests", "ok", "failed", "skipped")
-STEP_TIMES = ("p50", "p95", "p99", "max of answers")
+STEP_TIMES = (*TABLED, "max of answers")
 SESSION = "the whole session"
 """The last row of a scenario: sessions that have ended, and their times without pauses."""
 
@@ -79,7 +79,7 @@ def _session_cells(sessions: SessionsRecord, *, follows: bool) -> tuple[str, ...
 
 
 def _times(found: Distribution) -> list[str]:
-    return [quantile_text(found.at(name)) for name in ("p50", "p95", "p99", "max")]
+    return [quantile_text(found.at(name)) for name in (*TABLED, "max")]
 
 
 def _origin_cells(origin: OriginRecord) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least
-from trueload.record.figures import BRIEF
+from trueload.record.figures import BRIEF, TABLED
 from trueload.record.schema import Record
 from trueload.report import table as suite_table
 from trueload.report.accounts import ACCOUNTS
@@ -154,12 +154,12 @@ def steps_table(search: Search) -> Grid:
     """The steps of a search, in the order of taking."""
     steps = search.steps[:ROWS_MAX]
     return Grid(
-        header=("stage", search.unit, "p50", "p95", "p99", "outcome"),
+        header=("stage", search.unit, *TABLED, "outcome"),
         rows=tuple(
             (
                 step.stage,
                 format_count(step.load),
-                *(quantile_text(step.latency.at(name)) for name in ("p50", "p95", "p99")),
+                *(quantile_text(step.latency.at(name)) for name in TABLED),
                 step.outcome,
             )
             for step in steps

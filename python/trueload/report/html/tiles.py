@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least, verdict_text
-from trueload.record.figures import label
+from trueload.record.figures import BRIEF, label
 from trueload.report.compare import ratio_cells, value_text
 from trueload.report.html.against import Against
 from trueload.report.times import figure_text
@@ -90,7 +90,7 @@ def _of_one(entry: Summary, section: LoadTable) -> Iterator[Tile]:
             yield Tile(spread, "spread, from worst to best", void=void)
     few = figures.largest_of
     slowest = "slowest answer" if few is None else f"slowest of {format_count(few)} answers"
-    for name, tile_label in (("p50", "p50"), ("p99", "p99"), ("max", slowest)):
+    for name, tile_label in (*((name, name) for name in BRIEF), ("max", slowest)):
         if text := figure_text(figures, name).partition(" (")[0]:
             yield Tile(text, tile_label, void=void)
     yield Tile(format_count(figures.errors), "failed", "failed" if figures.errors else "")
