@@ -18,7 +18,7 @@ from trueload.published import tables as data
 from trueload.report.grid import Grid
 from trueload.report.parquet import write_parquet
 from trueload.report.published import as_csv, as_html, as_text, sheets
-from trueload.report.sheets import TRIALS
+from trueload.report.sheets import TRIALS, row_values
 from trueload.report.suite_json import read_plan
 from trueload.store.runs import Row, Store
 from trueload.subjects.manifest import select_subjects
@@ -177,7 +177,8 @@ def test_a_run_is_parquet_with_a_column_for_each_of_csv(name: str, tmp_path: Pat
     with Store.open(tmp_path / "store.sqlite") as store:
         run = put(store, read(name))
         rows = [row for row in store.rows(run) if isinstance(row, Row)]
-        write_parquet(run, store.rows(run), tmp_path / "run.parquet")
+        values = (row_values(run.id, row) for row in store.rows(run))
+        write_parquet(TRIALS, values, tmp_path / "run.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
     assert tuple(table.column_names) == tuple(each.name for each in TRIALS)
     assert table.num_rows == len(rows)
@@ -185,12 +186,17 @@ def test_a_run_is_parquet_with_a_column_for_each_of_csv(name: str, tmp_path: Pat
     assert table.column("ok_per_s").to_pylist() == rates
 
 
+def test_a_mean_that_is_no_whole_number_is_written_as_it_is(tmp_path: Path) -> None:
+    columns = tuple(each for each in TRIALS if each.name == "redirects_mean")
+    write_parquet(columns, [{"redirects_mean": 1.5}], tmp_path / "run.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
+    assert table.column("redirects_mean").to_pylist() == [1.5]
+
+
 def test_without_pyarrow_one_is_told_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with Store.open(tmp_path / "store.sqlite") as store:
-        run = put(store, read("http"))
-        with pytest.raises(UserError, match="needs pyarrow") as refused:
-            write_parquet(run, store.rows(run), tmp_path / "run.parquet")
+    with pytest.raises(UserError, match="needs pyarrow") as refused:
+        write_parquet(TRIALS, (), tmp_path / "run.parquet")
     assert refused.value.hint == "pip install 'trueload[parquet]'"

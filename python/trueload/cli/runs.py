@@ -30,6 +30,7 @@ from trueload.report.colour import write_lines
 from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.grid import Grid, text_lines
 from trueload.report.result import result_lines
+from trueload.report.sheets import TRIALS, row_values
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
 from trueload.report.times import quantile_text
@@ -273,7 +274,7 @@ def _write_parquet(run: Run, rows: Iterable[Row | Damaged], output: Path | None)
 
     if output is None or str(output) == "-":
         raise UserError("Parquet is no text", "name a file with -o")
-    write_parquet(run, rows, output)
+    write_parquet(TRIALS, (row_values(run.id, row) for row in rows), output)
 
 
 def _noting(rows: Iterable[Row | Damaged], damaged: list[Damaged]) -> Iterator[Row | Damaged]:

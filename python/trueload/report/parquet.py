@@ -1,4 +1,4 @@
-"""A run as Parquet, for pandas, polars, DuckDB and Spark: the columns of the CSV export, typed.
+"""Rows as Parquet, for pandas, polars, DuckDB and Spark: the columns of the CSV export, typed.
 
 How: rows are written a few thousand at a time, so that a large run fits into memory. pyarrow is an
 optional extra. Text only loses its control characters, as nothing runs formulas in Parquet.
@@ -7,20 +7,21 @@ optional extra. Text only loses its control characters, as nothing runs formulas
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trueload.extras import require
 from trueload.files.outputs import output
-from trueload.report.sheets import TRIALS, row_values
-from trueload.store.runs import Damaged, Row, Run
+from trueload.report.account import Column
 from trueload.text import plain
 
 ROWS_AT_ONCE = 5_000
 
 
-def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
-    """Write the run's rows.
+def write_parquet(
+    columns: Sequence[Column], rows: Iterable[Mapping[str, object]], path: Path
+) -> None:
+    """Write rows, each with its values by column.
 
     Raises ``UserError`` without pyarrow, or if the file cannot be written.
     """
@@ -34,15 +35,14 @@ def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
         "float": pyarrow.float64(),
         "bool": pyarrow.bool_(),
     }
-    schema = pyarrow.schema([(column.name, types[column.type]) for column in TRIALS])
+    schema = pyarrow.schema([(column.name, types[column.type]) for column in columns])
     with (
         output(path) as file,
         pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
         left = iter(rows)
         while some := list(itertools.islice(left, ROWS_AT_ONCE)):
-            values = [row_values(run.id, row) for row in some]
-            whole = [{name: _cell(each.get(name)) for name in schema.names} for each in values]
+            whole = [{name: _cell(each.get(name)) for name in schema.names} for each in some]
             writer.write_table(pyarrow.Table.from_pylist(whole, schema=schema))
 
 
