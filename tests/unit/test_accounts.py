@@ -18,9 +18,9 @@ def test_every_account_has_a_field_in_the_record_and_its_message_one_in_a_measur
     assert set(MESSAGES) <= set(Measurement.model_fields)
 
 
-def test_what_suites_show_of_an_account_has_a_title() -> None:
+def test_an_account_with_a_table_for_suites_is_kept_by_their_rows() -> None:
     titled = {each.name for each in SHOWN if each.title}
-    assert titled == {name for name, each in ACCOUNTS.items() if each.in_suites}
+    assert titled <= {name for name, each in ACCOUNTS.items() if each.in_suites}
 
 
 def test_the_lines_of_every_account_follow_a_line_of_the_result() -> None:

@@ -62,7 +62,10 @@ class Account:
     renew: Callable[[Any], Any] | None = None
     """What was stored, with its figures by the rule of this version."""
     in_suites: bool = False
-    """Whether tables of suites show it; of several trials, the one with the median throughput."""
+    """Whether a row of a suite has it."""
+    middle: Callable[[Sequence[Any]], Any] | None = None
+    """The one of several trials that stands for all; without it, that of the trial with the median
+    throughput."""
     samples: Mapping[str, Callable[[Any, Counts], Sample]] = field(default_factory=dict)
     """Times of which percentiles can be asked for, by the prefix of these metrics."""
 

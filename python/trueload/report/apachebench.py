@@ -35,7 +35,7 @@ def summary_block(summary: Summary) -> list[str]:
     figures = summary.figures
     if figures is None or figures.apachebench is None:
         return []
-    return _block(summary, figures.apachebench, figures.idle)
+    return _block(summary, figures.apachebench, figures.accounts.get("idle"))
 
 
 def _block(summary: Summary, found: ApacheBench, idle: Idle | None) -> list[str]:

@@ -110,16 +110,15 @@ def _figures(figures: Figures | None) -> dict[str, Any] | None:
     if figures is None:
         return None
     times = {f"{name}_ms": figures.ms(name) for name in ("min", *SHOWN_RANKS, "max")}
-    models = {"idle": figures.idle, **figures.accounts}
-    dumped = {name: model and model.model_dump(mode="json") for name, model in models.items()}
     shown: dict[str, Any] = {}
-    for name, value in asdict(replace(figures, idle=None, accounts={})).items():
+    for name, value in asdict(replace(figures, accounts={})).items():
         if name == "latency":
             shown |= times
         elif name == "accounts":
-            shown |= {each: dumped[each] for each in figures.accounts}
+            kept = figures.accounts.items()
+            shown |= {each: found and found.model_dump(mode="json") for each, found in kept}
         elif name not in HIDDEN:
-            shown[name] = dumped.get(name, value)
+            shown[name] = value
     if shown["carried"] is not None:
         shown["carried"]["p95_ms"] = figures.ms("p95")
     return shown

@@ -13,8 +13,8 @@ from typing import Any
 from trueload import stats
 from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
+from trueload.record.account import Account
 from trueload.record.accounts import ACCOUNTS
-from trueload.record.accounts.idle import Idle
 from trueload.record.memory import growth_text
 from trueload.record.schema import Generator, Record, Server, Verdict
 from trueload.record.turn import read_turn
@@ -82,7 +82,6 @@ class Figures:
     """The generator's own part; None where it is not known."""
     p99_ours_ms: float | None = None
     carried: Carried | None = None
-    idle: Idle | None = None
     apachebench: ApacheBench | None = None
     client: ClientFigures | None = None
     accounts: Mapping[str, Any] = field(default_factory=dict)
@@ -174,7 +173,6 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         p50_ours_ms=_ms(ours_ns.get("p50")),
         p99_ours_ms=_ms(ours_ns.get("p99")),
         carried=_carried(record, labels),
-        idle=record.idle,
         client=client_figures(record),
         accounts={each.name: getattr(record, each.name) for each in IN_SUITES},
         seq=seq,
@@ -272,21 +270,20 @@ def together(some: Sequence[Figures]) -> Figures:
         ),
         peak_rss_bytes=None if peak is None else int(peak),
         carried=_carried_together(carried),
-        idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
-        accounts=by_rate[(len(some) - 1) // 2].accounts,
+        accounts={each.name: _middle(each, some, by_rate) for each in IN_SUITES},
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )
 
 
-def _idle_in_the_middle(some: Sequence[Idle]) -> Idle | None:
-    """The staircase whose cost is the median, so that its steps belong together."""
-    known = [idle for idle in some if idle.server_bytes_per_connection is not None]
-    if not known:
-        return some[0] if some else None
-    known.sort(key=lambda idle: idle.server_bytes_per_connection or 0.0)
-    return known[(len(known) - 1) // 2]
+def _middle(account: Account, some: Sequence[Figures], by_rate: Sequence[Figures]) -> Any:
+    """What stands for an account in several repetitions."""
+    if account.middle is None:
+        return by_rate[(len(some) - 1) // 2].accounts.get(account.name)
+    found = [each.accounts.get(account.name) for each in some]
+    known = [each for each in found if each is not None]
+    return account.middle(known) if known else None
 
 
 def _carried_together(some: Sequence[Carried]) -> Carried | None:
