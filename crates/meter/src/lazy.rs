@@ -53,7 +53,7 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
 
     /// Encodes this histogram together with the values of another.
     pub(crate) fn encoded_with(mut self, other: &Self) -> Option<String> {
-        if self.is_unused() {
+        if self.0.is_none() {
             return other.encoded();
         }
         self.add(other);
@@ -81,11 +81,6 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
     /// The value that this share of the values does not exceed; 0 when empty.
     pub(crate) fn quantile(&self, share: f64) -> u64 {
         self.0.as_ref().map_or(0, |hdr| hdr.value_at_quantile(share))
-    }
-
-    /// Whether nothing was ever recorded.
-    pub(crate) fn is_unused(&self) -> bool {
-        self.0.is_none()
     }
 }
 

@@ -73,11 +73,6 @@ impl Default for Series {
 }
 
 impl Series {
-    /// The width of each bin, in seconds.
-    pub fn width_s(&self) -> u32 {
-        self.width_s
-    }
-
     /// The index of the bin that holds this second.
     fn place(&self, second: usize) -> usize {
         second / self.width_s as usize
@@ -103,11 +98,6 @@ impl Series {
     pub fn into_bins(mut self) -> Vec<Bin> {
         self.close();
         self.bins
-    }
-
-    /// The size of all packed latencies, in bytes.
-    pub fn packed_bytes(&self) -> usize {
-        self.bins.iter().map(|bin| bin.latency.as_bytes().len()).sum()
     }
 
     fn close(&mut self) {
@@ -179,6 +169,11 @@ mod tests {
         Recorded { second, ok, failed: 1, latency: recent.take(), retracted: Vec::new() }
     }
 
+    /// The size of all packed latencies.
+    fn packed_bytes(series: &Series) -> usize {
+        series.bins.iter().map(|bin| bin.latency.as_bytes().len()).sum()
+    }
+
     fn of(seconds: usize) -> Series {
         let mut series = Series::default();
         (0..seconds).for_each(|second| series.add(&recorded(second, [second as u64, 7_000_000])));
@@ -196,7 +191,7 @@ mod tests {
             (86_400, 32, 2700),
         ] {
             let series = of(seconds);
-            assert_eq!(series.width_s(), width_s, "{seconds} s");
+            assert_eq!(series.width_s, width_s, "{seconds} s");
             let found = series.into_bins();
             assert_eq!(found.len(), bins, "{seconds} s");
             let times = found.iter().map(|bin| (bin.t_s, bin.width_s));
@@ -237,7 +232,7 @@ mod tests {
     #[test]
     fn packed_bytes_are_those_of_all_bins_but_the_one_that_is_open() {
         let series = of(3);
-        let held = series.packed_bytes();
+        let held = packed_bytes(&series);
         let packed = series.into_bins();
         let expected = packed[..2].iter().map(|bin| bin.latency.as_bytes().len()).sum::<usize>();
         assert!(expected > 0);
@@ -279,7 +274,7 @@ mod tests {
             let whole = Recorded { second, ..busy[second / 32 % 8].clone() };
             series.add(if second % 32 == 0 { &whole } else { &short });
             let look = second % 2000 == 0;
-            assert!(!look || series.packed_bytes() < 20_000_000, "at {second} s");
+            assert!(!look || packed_bytes(&series) < 20_000_000, "at {second} s");
         }
         let bins = series.into_bins();
         assert!(bins.len() <= BINS_MOST);

@@ -160,11 +160,12 @@ impl Block {
 mod tests {
     use super::*;
     use crate::kernel::Linux;
+    use crate::uring::queue::Queue as _;
 
     #[test]
     fn buffers_that_run_out_double_up_to_a_cap() {
         let ring = Ring::new(&Linux).expect("a ring");
-        ring.enable().expect("this thread owns it");
+        ring.queue.enable().expect("this thread owns it");
         let mut blocks = Blocks::register(&ring, STAMPED).expect("buffers");
         blocks.grow_if_short();
         assert_eq!(blocks.provided, STAMPED.first);

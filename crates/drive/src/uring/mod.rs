@@ -54,9 +54,7 @@ use crate::socket::{
 use crate::spin::Spin;
 use crate::{Address, Clock, Remote, Transport};
 use pacing::Slow;
-pub(crate) use queue::Kernel;
-#[cfg(any(test, feature = "fake"))]
-pub(crate) use queue::Queue;
+pub(crate) use queue::{Kernel, Queue};
 use ring::{Handle, Op, Ring};
 use sockets::{Made, Sockets};
 use spares::Spares;
@@ -174,7 +172,7 @@ impl<K: Kernel> Uring<K> {
     /// # Errors When waiting itself fails, or the kernel has lost completions; nothing a peer does
     /// can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
-        self.rings[0].enable()?;
+        self.rings[0].queue.enable()?;
         self.make_first_table();
         let first = &mut self.rings[0];
         first.watch(&self.wake_fd, Op::Waker);

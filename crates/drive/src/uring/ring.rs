@@ -103,7 +103,7 @@ impl Handle {
 
 /// A ring of one thread. The kernel's side is dropped before the buffers that it fills.
 pub(super) struct Ring<K: Kernel> {
-    queue: K::Queue,
+    pub(super) queue: K::Queue,
     pub(super) buffers: Buffers,
     /// Operations that found the submission queue full, in order.
     backlog: VecDeque<squeue::Entry>,
@@ -123,7 +123,7 @@ pub(super) struct WaitPolicy {
 }
 
 impl<K: Kernel> Ring<K> {
-    /// Creates a ring; the thread that calls [`Ring::enable`] owns it.
+    /// Creates a ring; the thread that enables it owns it.
     ///
     /// # Errors
     /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
@@ -133,11 +133,6 @@ impl<K: Kernel> Ring<K> {
         let has_min_wait = queue.waits_for_several();
         let (backlog, fresh_places, free_places) = (VecDeque::new(), 0..0, Vec::new());
         Ok(Ring { queue, buffers, backlog, fresh_places, free_places, has_min_wait })
-    }
-
-    /// Makes the calling thread the owner of the ring.
-    pub(super) fn enable(&self) -> io::Result<()> {
-        self.queue.enable()
     }
 
     /// Creates a table of direct descriptors, at most as many as the limit of open files. The first
@@ -152,12 +147,6 @@ impl<K: Kernel> Ring<K> {
     /// less cost.
     pub(super) fn get_to_know(&mut self, fd: &OwnedFd, index: u32) -> io::Result<()> {
         self.queue.register_file(index, fd.as_raw_fd())
-    }
-
-    /// True if a cleared place lets go of its file at once (Linux 6.13; the feature read here came
-    /// with 6.15). Before, it waited for all operations in flight, of other sockets as well.
-    pub(super) fn lets_go(&self) -> bool {
-        self.queue.lets_go()
     }
 
     /// Moves a descriptor into the table; gives it back if there is no room.
@@ -183,13 +172,6 @@ impl<K: Kernel> Ring<K> {
             Handle::Direct(place) if clear(place) => self.free_places.push(place),
             Handle::Direct(_) => {}
         }
-    }
-
-    /// Makes the ring write to an event descriptor when it has completions. Watching the ring
-    /// itself is of no use: under `DEFER_TASKRUN` it becomes readable only when its owner has
-    /// entered it.
-    pub(super) fn notify(&self, fd: &OwnedFd) -> io::Result<()> {
-        self.queue.register_eventfd(fd.as_raw_fd())
     }
 
     /// Hands over the queued operations, and waits for completions, at most until the timeout. With
@@ -225,11 +207,6 @@ impl<K: Kernel> Ring<K> {
     /// Returns an error once the kernel has lost completions of this ring.
     pub(super) fn check_losses(&mut self) -> io::Result<()> {
         losses(self.queue.lost())
-    }
-
-    /// Number of completions in the queue.
-    pub(super) fn completed(&mut self) -> usize {
-        self.queue.completed()
     }
 
     /// Takes completions, at most a batch of them.
@@ -454,10 +431,10 @@ mod tests {
             ring.push(&opcode::Nop::new().build().user_data(number));
         }
         assert!(ring.poll().is_err(), "the error that keeps them from the kernel is returned");
-        ring.enable().expect("this thread owns it");
+        ring.queue.enable().expect("this thread owns it");
         ring.poll().expect("it takes submissions now");
         let mut batch = Vec::new();
-        while ring.completed() > 0 {
+        while ring.queue.completed() > 0 {
             ring.drain(&mut batch);
         }
         let numbers: Vec<u64> = batch.iter().map(cqueue::Entry::user_data).collect();
@@ -468,14 +445,14 @@ mod tests {
     fn completions_that_find_no_room_are_taken_over_later() {
         const OPERATIONS: u64 = 2 * COMPLETIONS as u64 + 7;
         let mut ring = Ring::new(&Linux).expect("a ring");
-        ring.enable().expect("this thread owns it");
+        ring.queue.enable().expect("this thread owns it");
         for number in 0..OPERATIONS {
             ring.push(&opcode::Nop::new().build().user_data(number));
         }
         let mut batch = Vec::new();
         loop {
             ring.poll().expect("it takes submissions");
-            if ring.completed() == 0 {
+            if ring.queue.completed() == 0 {
                 break;
             }
             ring.drain(&mut batch);
@@ -501,9 +478,9 @@ mod tests {
         for number in 0..=u64::from(SUBMISSIONS) {
             ring.push(&opcode::Nop::new().build().user_data(number));
         }
-        ring.enable().expect("this thread owns it");
+        ring.queue.enable().expect("this thread owns it");
         let all = SUBMISSIONS as usize + 1;
         ring.wait(None, WaitPolicy { least: all, within_us: 0 }).expect("it takes them");
-        assert_eq!(ring.completed(), all);
+        assert_eq!(ring.queue.completed(), all);
     }
 }

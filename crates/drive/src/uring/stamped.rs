@@ -146,11 +146,12 @@ fn place(index: u32) -> (usize, u64) {
 mod tests {
     use super::*;
     use crate::kernel::Linux;
+    use crate::uring::queue::Queue as _;
 
     #[test]
     fn each_place_is_watched_until_its_socket_has_left_it() {
         let ring = Ring::new(&Linux).expect("a ring");
-        ring.enable().expect("this thread owns it");
+        ring.queue.enable().expect("this thread owns it");
         let mut arrivals = Arrivals::new();
         let fd = OwnedFd::from(std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket"));
         for index in [0, 63, 64, 1000] {

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::Uring;
-use super::queue::Kernel;
+use super::queue::{Kernel, Queue as _};
 use super::ring::{Handle, Op, Ring};
 use super::sockets::{Made, Socket};
 
@@ -43,7 +43,7 @@ impl<K: Kernel> Uring<K> {
     pub(super) fn make_first_table(&mut self) {
         let ring = &mut self.rings[0];
         let places = self.fds_most.min(FIRST_TABLE_MOST) as u32;
-        let known = if ring.lets_go() { known_most(self.fds_most) } else { 0 };
+        let known = if ring.queue.lets_go() { known_most(self.fds_most) } else { 0 };
         if ring.make_table(places, known).is_ok() {
             self.known_most = known;
         }
@@ -89,9 +89,11 @@ impl<K: Kernel> Uring<K> {
             return Err(Errno::MFILE.into());
         }
         let mut ring = Ring::new(&self.kernel)?;
-        ring.enable()?;
+        ring.queue.enable()?;
         ring.make_table(self.fds_most.min(TABLE_MOST) as u32, 0)?;
-        ring.notify(&self.other_ring)?;
+        // Watching the ring itself is of no use: under `DEFER_TASKRUN` it becomes readable only when
+        // its owner has entered it.
+        ring.queue.register_eventfd(self.other_ring.as_raw_fd())?;
         if self.rings.len() == 1 {
             self.rings[0].watch(&self.other_ring, Op::OtherRing);
         }

@@ -5,7 +5,7 @@ use std::io;
 use io_uring::cqueue;
 
 use super::Uring;
-use super::queue::Kernel;
+use super::queue::{Kernel, Queue as _};
 use super::ring::{Op, Ring, WaitPolicy};
 use crate::net::Coalescing;
 
@@ -42,7 +42,7 @@ impl<K: Kernel> Uring<K> {
 
     pub(super) fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
         // The rest of the last batch is handled next, once the sends of that batch are handed over.
-        if self.rings.iter_mut().any(|ring| ring.completed() > 0) {
+        if self.rings.iter_mut().any(|ring| ring.queue.completed() > 0) {
             return self.rings.iter_mut().try_for_each(Ring::poll);
         }
         self.rings[1..].iter_mut().try_for_each(Ring::poll)?;
@@ -50,7 +50,7 @@ impl<K: Kernel> Uring<K> {
         let first = &mut self.rings[0];
         let spared = self.spin.spares_sleep(self.clock, wake_at_ns, || {
             first.poll()?;
-            Ok(first.completed() >= wait_policy.least)
+            Ok(first.queue.completed() >= wait_policy.least)
         })?;
         if spared {
             return Ok(());

@@ -231,7 +231,7 @@ impl Server {
         if connection.slow.is_none() {
             self.note_fault(Fault::Slow);
         }
-        let over_ns = self.faults.as_ref().map_or(0, |faults| faults.slow_ns());
+        let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
         let slow = connection.slow.get_or_insert_with(|| {
             let mut bytes = Vec::new();
             self.responses.write(&mut bytes, answer);

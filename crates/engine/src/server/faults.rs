@@ -55,7 +55,7 @@ impl Fault {
 /// The faults of one thread.
 #[derive(Clone, Debug)]
 pub struct Faults {
-    plan: FaultsPlan,
+    pub(super) plan: FaultsPlan,
     chance: Chance,
 }
 
@@ -88,21 +88,6 @@ impl Faults {
         met.map_or(Fault::None, |(_, fault)| fault)
     }
 
-    /// The length of a stall; none if it never ends.
-    pub(super) fn stall_ns(&self) -> Option<u64> {
-        self.plan.stall_ns
-    }
-
-    /// The CPU time that each request takes.
-    pub(super) fn work_ns(&self) -> u64 {
-        self.plan.work_ns
-    }
-
-    /// The time from the head of a slow answer to its last byte.
-    pub(super) fn slow_ns(&self) -> u64 {
-        self.plan.slow_ns
-    }
-
     /// Whether a connection is to be closed after the answer to its request with this number, from
     /// one.
     pub(super) fn closes(&self, number: u32) -> bool {
@@ -112,11 +97,6 @@ impl Faults {
     /// Whether a connection takes no more streams after its request with this number, from one.
     pub(super) fn goes_away(&self, number: u32) -> bool {
         self.plan.goaway_after == Some(number)
-    }
-
-    /// Whether it is closed without an announcement.
-    pub(super) fn closes_silently(&self) -> bool {
-        self.plan.close_silently
     }
 }
 

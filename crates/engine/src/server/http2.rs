@@ -216,7 +216,7 @@ impl Server {
 
     #[inline]
     fn end_on_stream(&mut self, now_ns: u64, key: u32, talk: &mut Talk, answer: Answer) {
-        let silently = self.faults.as_ref().is_some_and(|faults| faults.closes_silently());
+        let silently = self.faults.as_ref().is_some_and(|faults| faults.plan.close_silently);
         if answer.closes && !silently {
             talk.machine.go_away(&mut self.out);
         }
@@ -351,7 +351,7 @@ impl Server {
     ) -> Result<Option<u64>, Gone> {
         if waiting.slow.is_none() {
             let (block, body) = self.responses.of_stream(waiting.pending.answer);
-            let over_ns = self.faults.as_ref().map_or(0, |faults| faults.slow_ns());
+            let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
             waiting.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
             talk.machine.answer_head(stream, &block, &mut self.out);
             drop(block);

@@ -243,7 +243,7 @@ impl Server {
     ) -> (Answer, u64) {
         let answer = self.spoilt(connection, answer);
         if let Some(faults) = &self.faults {
-            net.spend(faults.work_ns());
+            net.spend(faults.plan.work_ns);
         }
         let wait_ns = answer.route.wait_ns();
         if wait_ns > 0 || answer.is_streamed() {
@@ -262,7 +262,7 @@ impl Server {
         let Some(faults) = &mut self.faults else { return answer };
         connection.asked += 1;
         let (fault, closes) = (faults.draw(), faults.closes(connection.asked));
-        let keep_alive = answer.keep_alive && (!closes || faults.closes_silently());
+        let keep_alive = answer.keep_alive && (!closes || faults.plan.close_silently);
         if fault == Fault::Stall {
             self.note_fault(fault);
         }
@@ -276,7 +276,7 @@ impl Server {
 
     fn stall_ns(&self, fault: Fault) -> u64 {
         let faults = self.faults.as_ref().filter(|_| fault == Fault::Stall);
-        faults.map_or(0, |faults| faults.stall_ns().unwrap_or(NEVER_NS))
+        faults.map_or(0, |faults| faults.plan.stall_ns.unwrap_or(NEVER_NS))
     }
 
     /// Notes something in the record, if there is one.

@@ -6,7 +6,7 @@ use super::matching::Matching;
 /// The chunk in progress.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
-    within: bool,
+    pub(super) within: bool,
     content: Matching,
 }
 
@@ -21,9 +21,5 @@ impl Chunks {
     #[inline]
     pub(super) fn end(&mut self, rule: &Rule) -> Option<bool> {
         std::mem::take(&mut self.within).then(|| self.content.finish(rule.end_content()))
-    }
-
-    pub(super) fn is_within_chunk(&self) -> bool {
-        self.within
     }
 }

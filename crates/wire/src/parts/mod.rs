@@ -242,7 +242,7 @@ impl Parts {
     pub(crate) fn ending(&self, rule: &Rule) -> Ending {
         let within = match &self.reader {
             Reader::Events(events) => events.is_within_event(self.counts.complete > 0),
-            Reader::Chunks(chunks) => chunks.is_within_chunk(),
+            Reader::Chunks(chunks) => chunks.within,
             Reader::Lines(_) => false,
         };
         match (rule.end.is_none(), self.counts.stand) {
