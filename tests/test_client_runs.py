@@ -168,7 +168,7 @@ def test_a_run_that_was_cut_short_goes_on_where_it_was(world: World) -> None:
 WRONG = [
     (("-c", "4"), "--connections is for suites of servers"),
     (("--rate", "100/s"), "--rate is for suites of servers"),
-    (("--pools", "0"), "--pools: '0' is not a list of numbers"),
+    (("--pools", "0"), "'--pools': '0' is not from 1 to"),
 ]
 
 
