@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trueload_wire::echo::Messages;
-use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerClose};
+use trueload_wire::exchange::{Ending, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::udp_echo::{Client, Counts};
 
 const SIZE: usize = 20;
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
             let oldest = client.next_timeout_ns(|tag| *tag as u64);
             let is_oldest = |tag: &usize| Some(*tag as u64) == oldest;
             let deadline_ns = |tag: &usize| if is_oldest(tag) { 2 } else { 3 };
-            let _ = client.handle_timeout(2, deadline_ns, &mut Vec::new(), &mut on_outcome);
+            let _ = client.handle_timeout(2, deadline_ns, &mut Output::default(), &mut on_outcome);
         } else {
             let (datagram, behind) = rest.split_at(rest.len().min(usize::from(head)));
             client.handle_datagram(1, datagram, &messages, &mut counts, &mut on_outcome);
