@@ -6,7 +6,7 @@ use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_sim::check;
 use trueload_sim::scenario::{
     Accept, Bytes, Choice, Delay, End, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan,
-    MS, Manner, PhasePlan, Protocol, Proxy, S, Scenario, Site, Start, Talk, Trick,
+    MS, Manner, PhasePlan, Protocol, Proxy, S, Scenario, Site, Start, Step, Talk, Trick,
 };
 use trueload_wire::shootout::Dialect;
 
@@ -331,4 +331,22 @@ fn a_redirected_request_that_ends_before_its_next_connection_is_forgotten() {
             ..Scenario::default()
         });
     }
+}
+
+// Found by seed 35153 and "a session settles once", and a fault of that law: a short phase in which sessions ended was
+// over before the one in which they had begun.
+#[test]
+fn sessions_end_in_a_phase_that_is_over_before_theirs() {
+    let step = Step { method: "GET", repeat: 3, think_ns: (0, 2 * MS), takes: None };
+    let site = Site { fails_one_in: 3, ..Site::default() };
+    every_law_holds(&Scenario {
+        talk: Some(Talk { steps: vec![step], site, ..Talk::default() }),
+        protocol: Protocol::Http(HttpPlan { method: "GET", several: false, expect_body: false }),
+        connections: 8,
+        phases: [20, 3, 40]
+            .map(|ms| PhasePlan { connections: 8, ..closed(Stop::After(ms * MS)) })
+            .into(),
+        kernel: KernelPlan { latency_ns: 2 * MS, jitter_ns: MS, ..KernelPlan::default() },
+        ..Scenario::default()
+    });
 }

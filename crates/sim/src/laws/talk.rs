@@ -45,7 +45,10 @@ pub(super) fn a_session_settles_once(played: &mut Played) -> Result<(), String> 
     let reporters = played.scenario.threads * played.scenario.parts();
     for reporter in 0..reporters {
         let own = played.front.done.iter().filter(|reported| reported.thread == reporter);
-        let last = own.clone().map(|reported| reported.done.phase).max();
+        // A short phase may be over before the one ahead of it, in which its sessions began.
+        let mut own: Vec<_> = own.collect();
+        own.sort_by_key(|reported| reported.done.phase);
+        let last = own.last().map(|reported| reported.done.phase);
         let (mut running, mut connections, mut fewer) = (0, 0, false);
         for Reported { done, .. } in own {
             let Some(sessions) = done.meter.sessions.as_ref() else { continue };
