@@ -88,6 +88,7 @@ def test_several_engines_are_added_up_without_loss() -> None:
 def test_the_texts_name_the_times_of_tokens_and_the_parts() -> None:
     texts = dict(STREAMS_SHOWN.texts(account(seen(20, 10))))
     assert texts["first part"].startswith("p50 20.0 ms   p90 20.0 ms   p95 20.0 ms   p99 20.0 ms")
+    assert "   p99.9 too few" in texts["first part"]
     assert texts["first part"].endswith("(time to first token)")
     assert texts["gaps"].endswith("(time between tokens)")
     assert texts["parts"] == (

@@ -50,12 +50,12 @@ class Asked:
     route: Route
     traffic: Traffic
     origins: tuple[Target, ...] = ()
-    """Those of the targets, if there are several."""
+    """The origins of the targets, if there is more than one."""
     close: bool = False
     connect_open_per_s: float | None = None
     """The rate of new connections, if the load opens them."""
     streams: int | None = None
-    """Those on each connection of HTTP/2, if they were given."""
+    """Streams on each HTTP/2 connection (``--streams``); None if not given."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ class Told:
     """Whether the engine measured the window; else it is made of ticks."""
     warmup: Measurement | None = None
     phases: Sequence[Measurement] = ()
-    """Those that came to their end."""
+    """The phases that were completed."""
     ready: Ready | None = None
     target_urls: Sequence[str] = ()
     origin_urls: Sequence[str] = ()

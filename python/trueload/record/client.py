@@ -23,9 +23,9 @@ class ClientAsked(Model):
 
     setup: ClientSetup
     requests: int
-    """Of the order that counts."""
+    """The number of requests to send in the measured order."""
     warmup_requests: int
-    """Of all orders before it."""
+    """The number of requests to send in the orders before it, to warm up."""
     wait_ms: int
     """How long the server takes for each answer."""
     files: int | None
@@ -63,7 +63,7 @@ class ClientEnd(Model):
     answered_per_s: float | None
     """Answers with status 200, by the server's clock, from the first request to the last answer."""
     goodput_per_s: float | None
-    """Those of them that the client had too, over the whole order."""
+    """The same over the whole order, by whichever of client and server counted fewer."""
     retries: int
     """Requests that the server saw beyond those that the client says it made: a lower bound."""
     cpu_ns_per_request: float | None

@@ -58,12 +58,12 @@ class Percentile:
 PERCENTILES = tuple(Percentile(name, share) for name, share in RANKED.items())
 """All percentiles: to add one, add a field to ``stats.Distribution``. Every surface has it then."""
 SHOWN = tuple(each for each in PERCENTILES if each.share not in (0.25, 0.75))
-"""Those of texts, hosts and metrics; quartiles are only in the tables of their sources, and in
-exports."""
+"""The percentiles of texts, hosts and metrics: all but the quartiles, which only exports and some
+tables have."""
 BRIEF = ("p50", "p99")
-"""Those that stand where there is little room."""
+"""The percentiles to show where there is little room."""
 TABLED = ("p50", "p95", "p99")
-"""Those of tables on steps: of a scenario, or of a search."""
+"""The percentiles in tables of the steps of a scenario or a search."""
 RECEIPT = "receipt_"
 """Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
 PREFIXES: dict[str, Account | None] = {

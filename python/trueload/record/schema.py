@@ -208,7 +208,7 @@ class Generator(Model):
     threads: int
     cpus: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
-    """Those that the kernel let it run on."""
+    """The CPUs that the kernel let the engine run on."""
     start_skew_ns: int | None = None
     """From the first to the last thread to begin to send."""
     cpu_s: float | None

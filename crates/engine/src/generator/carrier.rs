@@ -59,8 +59,8 @@ impl<N: Net> Carrier<'_, N> {
         self.net.send_datagrams(self.token, datagrams);
     }
 
-    /// Whether more may be copied for this connection alone; if not, `Protocol::send`
-    /// is called again.
+    /// Whether more may be copied for this connection alone; if not, `Protocol::send` is
+    /// called again.
     #[inline]
     pub fn has_room(&self) -> bool {
         let unsealed = self.tls.as_ref().map_or(0, |secure| secure.waiting.len());

@@ -288,7 +288,7 @@ impl<P: Protocol> Generator<P> {
         } else if state.may_ask
             && !self.config.connect_open
             && let Some((phase, running)) = self.accounting.sending(now_ns)
-            && ((self.sessions.are_on() && self.sessions.runs(key)) || running.draw_due(now_ns))
+            && (self.sessions.runs(key) || running.draw_due(now_ns))
         {
             self.charge_next(key, phase, now_ns, class);
         }

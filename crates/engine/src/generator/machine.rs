@@ -49,8 +49,8 @@ pub trait Machine<T>: Exchange<T> + Debug {
         on_outcome: &mut impl FnMut(Outcome<T>),
     );
 
-    /// Asks a request that the dialogue goes on with. It is sent when the machine can
-    /// write ([`Machine::waits_to_write`]).
+    /// Asks a request that the dialogue goes on with. It is sent when the machine can write
+    /// ([`Machine::waits_to_write`]).
     fn ask_behind(&mut self, tag: T) {
         self.ask(tag);
     }

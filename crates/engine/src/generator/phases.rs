@@ -52,7 +52,7 @@ impl<P: Protocol> Generator<P> {
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
             Stop::Requests(_) if awaits => return,
-            Stop::Requests(_) if self.sessions.are_on() && self.sessions.any_runs() => return,
+            Stop::Requests(_) if self.sessions.any_runs() => return,
             // Under turns the last delivery counts, not the time spent waiting for others in vain.
             Stop::Requests(_) if phase.is_spent() && phase.concurrent().is_some() => {
                 phase.settled_ns.max(phase.started_ns)
@@ -214,7 +214,7 @@ impl<P: Protocol> Generator<P> {
         if matches!(phase.share.load, Load::Closed { .. }) && !self.config.close {
             return;
         }
-        let runs = self.sessions.are_on() && self.sessions.any_runs();
+        let runs = self.sessions.any_runs();
         let spent =
             phase.quota == 0 && !runs && phase.meter.issued > 0 && phase.stage == Stage::Sending;
         if spent && phase.end_flow(now_ns) {
@@ -237,7 +237,7 @@ impl<P: Protocol> Generator<P> {
         if phase.end_flow(now_ns) {
             self.accounting.end_part();
         }
-        if self.sessions.are_on() && self.sessions.any_runs() {
+        if self.sessions.any_runs() {
             return;
         }
         let phase = &mut self.accounting.phases[index];

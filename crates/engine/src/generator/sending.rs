@@ -57,9 +57,9 @@ impl<P: Protocol> Generator<P> {
             _ if !self.slots[key].state.may_ask => 0,
             _ if self.slots[key].state.is_held_back() => 0,
             // Its connection may take no more, as after a GOAWAY.
-            Some(_) if self.sessions.are_on() && self.sessions.runs(key) && free == 0 => 0,
+            Some(_) if self.sessions.runs(key) && free == 0 => 0,
             // A request waits for nobody but its own session.
-            Some((index, _)) if self.sessions.are_on() && self.sessions.runs(key) => {
+            Some((index, _)) if self.sessions.runs(key) => {
                 let free_ns = self.slots[key].state.quiet_since_ns;
                 self.take_step(key, index, free_ns, now_ns)
             }
@@ -85,7 +85,7 @@ impl<P: Protocol> Generator<P> {
         let outstanding = slot.client.outstanding();
         let (may_ask, asked) = (slot.state.may_ask, slot.state.asked);
         let unused = depth - outstanding.min(depth);
-        let runs = self.sessions.are_on() && self.sessions.runs(key);
+        let runs = self.sessions.runs(key);
         let done = outstanding == 0 && !runs && !(may_ask && self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done && self.can_leave(key) {
@@ -221,7 +221,7 @@ impl<P: Protocol> Generator<P> {
             let slot = &mut self.slots[key];
             slot.state.ready = false;
             let open = slot.state.connection.is_open();
-            let taken = self.sessions.are_on() && self.sessions.runs(key);
+            let taken = self.sessions.runs(key);
             let free = if taken { 0 } else { slot.client.capacity(depth) };
             let Some((index, _)) = self.accounting.sending(now_ns) else { return };
             if open && free > 0 {
@@ -242,7 +242,7 @@ impl<P: Protocol> Generator<P> {
     /// Under an open loop, queues a slot that can take more.
     #[inline]
     fn wait_for_more(&mut self, key: u32, now_ns: u64, free: usize) {
-        let free = if self.sessions.are_on() && self.sessions.runs(key) { 0 } else { free };
+        let free = if self.sessions.runs(key) { 0 } else { free };
         let sending = self.accounting.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key].state;

@@ -6,8 +6,7 @@
 //! the session, and the requests behind it are skipped. A session's time is the sum of its
 //! requests' latencies.
 //!
-//! How a request ended is read from what its slot keeps about the request settled last. A
-//! load without sessions asks for none of this.
+//! How a request ended is read from what its slot keeps about the request settled last.
 
 use std::sync::Arc;
 
@@ -69,6 +68,7 @@ impl Sessions {
         !self.paces.is_empty()
     }
 
+    #[inline]
     pub(super) fn any_runs(&self) -> bool {
         self.running > 0
     }
@@ -76,7 +76,7 @@ impl Sessions {
     /// Whether the user of a slot is in a session.
     #[inline]
     pub(super) fn runs(&self, key: u32) -> bool {
-        self.courses.get(key as usize).is_some_and(|course| course.running)
+        self.any_runs() && self.courses.get(key as usize).is_some_and(|course| course.running)
     }
 
     /// Forgets which requests were sent: they are about to be cancelled.

@@ -23,4 +23,4 @@ ACCOUNTS: dict[str, Account] = _declared()
 MESSAGES: dict[str, Account] = {
     each.message: each for each in ACCOUNTS.values() if each.message is not None
 }
-"""Those that engines report, by their field of a measurement."""
+"""The accounts that engines report, by the name of the field of a ``Measurement``."""

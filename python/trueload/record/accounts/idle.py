@@ -21,7 +21,7 @@ class IdleStep(Model):
     failed: dict[str, int]
     """What the rest met, by class."""
     connect_rate_per_s: float | None
-    """Of the connections that were new."""
+    """The rate at which this step's new connections were opened."""
     server_rss_bytes: int | None
     """Resident memory of the server's tree while they were held; null if it could not be seen."""
 

@@ -39,7 +39,7 @@ class Streams(Model):
     """From one part to the next (the time between tokens), also in streams that failed later; the
     gap in which a stream stalled counts as longer than any."""
     parts_per_answer: Distribution
-    """Of the streams that came to their end."""
+    """The number of parts of each stream that was complete."""
     histograms: StreamHistograms
 
 

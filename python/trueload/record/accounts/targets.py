@@ -24,7 +24,7 @@ class TargetRecord(Model):
     method: str
     url: str
     weight: int
-    """Of a step, how often it is sent in a row."""
+    """How often it is sent, relative to the other targets; for a step, how often in a row."""
     counts: Outcomes
     latency_ns: Distribution
     latency: Sparse

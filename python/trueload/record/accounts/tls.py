@@ -19,7 +19,8 @@ class Tls(Model):
     client_certificate: bool
     resumption: bool
     version: str | None
-    """Of the first handshake, as ``cipher`` and ``alpn``; null if there was none."""
+    """TLS version of the first handshake, as are ``cipher`` and ``alpn``; null without a
+    handshake."""
     cipher: str | None
     alpn: str | None
     handshakes_full: int

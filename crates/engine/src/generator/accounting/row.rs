@@ -30,9 +30,9 @@ impl Row {
 }
 
 impl Accounting {
-    /// Begins a row with an outcome. Enters the row before, whose answers arrived at this time of
-    /// their own, if that is known. (Apart from the machine's loop, which then has [`Row::takes`]
-    /// inside.)
+    /// Begins a row with an outcome, and enters the row before. `arrived_ns` is when the answers of
+    /// that row arrived, if each answer is an arrival of its own and the time is known. Not inlined:
+    /// most outcomes are taken by [`Row::takes`], which has to stay small.
     #[inline(never)]
     pub(in crate::generator) fn begin_row(
         &mut self,
