@@ -23,7 +23,7 @@ from samples import good_record, histogram  # noqa: E402
 from trueload.record.schema import Record  # noqa: E402
 from trueload.stats import interval, median  # noqa: E402
 from trueload.suites.figures import figures  # noqa: E402
-from trueload.suites.ranks import Scored, known_above  # noqa: E402
+from trueload.suites.ranks import RowScore, known_above  # noqa: E402
 from trueload.verdict import judge  # noqa: E402
 
 RECORDS = 10_000
@@ -67,7 +67,7 @@ def main() -> int:
     cells = [per_s[at : at + REPETITIONS] for at in range(0, count, REPETITIONS)]
     for cell in cells:
         interval(cell)
-    known_above([Scored(cell, median(cell) or 0.0) for cell in cells[:ROWS]])
+    known_above([RowScore(cell, median(cell) or 0.0) for cell in cells[:ROWS]])
     timed("intervals and ranks", at_s)
     judged_s = sum(seconds for name, seconds in parts.items() if name != "read")
     shown = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts.items())

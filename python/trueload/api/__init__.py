@@ -53,7 +53,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     asked = with_json_body(options)
     understood = understand(("ab",), read_ab, (url_a, url_b), asked, OF_PRINTING)
     find_engine()
-    job = understood.meaning.quietly(understood.words)
+    job = understood.value.quietly(understood.words)
     interrupt = Interrupt()
     try:
         with (
@@ -96,7 +96,7 @@ def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteR
         return ExitCode.OK
 
     try:
-        start_suite(replace(understood.meaning, words=understood.words), finish)
+        start_suite(replace(understood.value, words=understood.words), finish)
     finally:
         for interrupt in asked:
             interrupt.hand_on()

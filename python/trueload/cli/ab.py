@@ -16,13 +16,13 @@ from trueload.cli.run import exit_code
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
 from trueload.commands.host_duration import for_job, print_manifest
-from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
+from trueload.commands.job import RunWriter, notes_of, report_shortfall, write_json
 from trueload.commands.options import check_writable
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
-from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
+from trueload.report.ab import PairedTrials, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.colour import write_lines
 from trueload.report.compare import render
 from trueload.report.live import stop_key, watch
@@ -70,7 +70,7 @@ def run_ab(job: AbJob) -> int:
         return code
 
 
-def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
+def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:
     """Show the result; return whether all that was asked for is saved and written."""
     first = job.jobs[0]
     as_text = job.format == "text"

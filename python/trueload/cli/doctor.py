@@ -24,7 +24,7 @@ from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
 from trueload.places.local import LocalPlace
-from trueload.places.names import Where
+from trueload.places.names import Placement
 from trueload.places.open import open_places
 from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects
@@ -82,7 +82,7 @@ def _as_json(findings: list[doctor.Finding]) -> dict[str, object]:
     return {"status": doctor.worst(findings), "findings": [asdict(each) for each in findings]}
 
 
-def gather_all(where: Where, quick: bool) -> list[tuple[str, doctor.Facts]]:
+def gather_all(where: Placement, quick: bool) -> list[tuple[str, doctor.Facts]]:
     """Gather every fact about these hosts, in their order, each by its place's name. Raises
     ``UserError`` if one of them cannot be used."""
     new = replace(where.new_pods, planned_ns=PLANNED_NS)

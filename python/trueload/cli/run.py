@@ -9,7 +9,7 @@ from trueload.cli.search import run_search
 from trueload.commands.host_duration import for_job, print_manifest
 from trueload.commands.job import (
     Job,
-    Saved,
+    RunWriter,
     note_directions,
     note_recording,
     notes_of,
@@ -24,7 +24,7 @@ from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import Crossed
+from trueload.record.thresholds import Crossing
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed, result_json
 from trueload.report.live import stop_key, watch
@@ -46,7 +46,7 @@ def run_job(job: Job) -> int:
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
-        exporting(job.metrics, {"command": job.asked.kind}, interrupt, announce) as exports,
+        exporting(job.metrics, {"command": job.workload.kind}, interrupt, announce) as exports,
     ):
         seen = exports.beside(watch(live=job.live))
         done = measure_job(job, interrupt, watch=seen, announce=announce)
@@ -64,7 +64,7 @@ def run_job(job: Job) -> int:
 
 
 def exit_code(
-    records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool, strict: bool = False
+    records: Sequence[Record], over: Sequence[Crossing], *, interrupted: bool, strict: bool = False
 ) -> ExitCode:
     """Return the exit code of the command.
 
@@ -82,7 +82,7 @@ def exit_code(
     return ExitCode.THRESHOLD if over else ExitCode.OK
 
 
-def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> bool:
+def _show(job: Job, records: Sequence[Record], over: Sequence[Crossing], saved: RunWriter) -> bool:
     """Show the result; return whether all that was asked for is saved and written."""
     talk = job.talk()
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from trueload.commands.job import Job, Saved, notes_of, report_shortfall, write_json
+from trueload.commands.job import Job, RunWriter, notes_of, report_shortfall, write_json
 from trueload.commands.options import check_writable
-from trueload.commands.search import Searched, measure_search
+from trueload.commands.search import SearchResult, measure_search
 from trueload.engines.engine import find_engine
 from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
@@ -18,7 +18,7 @@ from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.live import is_terminal, stop_key, watch
 from trueload.search.broadcast_rows import is_published, shootout_line
-from trueload.search.execute import SearchPlan, Taken
+from trueload.search.execute import SearchPlan, StepResult
 from trueload.search.result import (
     exit_code,
     labels,
@@ -38,10 +38,10 @@ def run_search(job: Job, plan: SearchPlan) -> int:
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
-        exporting(job.metrics, {"command": job.asked.kind}, interrupt, announce) as exports,
+        exporting(job.metrics, {"command": job.workload.kind}, interrupt, announce) as exports,
     ):
 
-        def on_step(taken: Sequence[Taken]) -> None:
+        def on_step(taken: Sequence[StepResult]) -> None:
             _report_step(job, plan, taken)
 
         seen = exports.beside(watch(live=job.live))
@@ -59,7 +59,7 @@ def run_search(job: Job, plan: SearchPlan) -> int:
         return code
 
 
-def _report_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
+def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> None:
     """Show a step that has ended, in the published form if asked for."""
     last = taken[-1]
     if job.format == "shootout" and is_published(last):
@@ -71,7 +71,7 @@ def _report_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
             sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
 
 
-def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> bool:
+def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) -> bool:
     """Show the result; return whether all that was asked for is saved and written."""
     taken, saved = done.taken, done.saved
     talk = job.talk()
@@ -92,7 +92,7 @@ def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> b
 
 
 def _json(
-    plan: SearchPlan, taken: Sequence[Taken], saved: Saved, *, interrupted: bool
+    plan: SearchPlan, taken: Sequence[StepResult], saved: RunWriter, *, interrupted: bool
 ) -> dict[str, Any]:
     if taken:
         return search_json(plan, taken, saved.run_id, interrupted=interrupted)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.commands.measure_options import ResultOptions
 from trueload.errors import ExitCode, UserError
 from trueload.files import outputs
-from trueload.metrics.outlets import NOTHING_WANTED, Wanted
-from trueload.places.names import HERE, Where
+from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.places.names import HERE, Placement
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition, direction_note
@@ -24,7 +24,7 @@ from trueload.report.tls import reasons_text, tls_hint
 from trueload.request.redact import redact_command, redact_url
 from trueload.request.route import Route, check_sources
 from trueload.request.traffic import Traffic
-from trueload.request.url import Target
+from trueload.request.url import Url
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, RunState, Store, StoreError
 from trueload.text import plain
@@ -38,7 +38,7 @@ TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Workload:
     """What a protocol's options ask for: what is sent, where to, and when connections are opened.
 
     ``kind`` is the command. ``url`` is shown and stored: it holds no secret.
@@ -46,10 +46,10 @@ class Asked:
 
     kind: str = "http"
     url: str
-    target: Target
+    target: Url
     route: Route
     traffic: Traffic
-    origins: tuple[Target, ...] = ()
+    origins: tuple[Url, ...] = ()
     """The origins of the targets, if there is more than one."""
     close: bool = False
     connect_open_per_s: float | None = None
@@ -62,7 +62,7 @@ class Asked:
 class Job:
     """A parsed command line."""
 
-    asked: Asked
+    workload: Workload
     spec: TrialSpec
     """What each trial does; it has no addresses yet."""
     given: ResultOptions
@@ -75,8 +75,8 @@ class Job:
     search: SearchPlan | None = None
     words: tuple[str, ...] | None = None
     """The command line after ``trueload``; None for this process's own."""
-    where: Where = HERE
-    metrics: Wanted = NOTHING_WANTED
+    where: Placement = HERE
+    metrics: ExporterOptions = NOTHING_WANTED
 
     def talk(self) -> TextIO:
         """Return the stream for text: stdout, unless that is for a program."""
@@ -91,13 +91,13 @@ class Job:
 
         Asks the system's resolver, in bounded time. Raises ``UserError``.
         """
-        asked = self.asked
-        spec = with_addresses(self.spec, asked.route, asked.target, asked.origins)
+        workload = self.workload
+        spec = with_addresses(self.spec, workload.route, workload.target, workload.origins)
         check_sources(spec.addresses, spec.traffic.local_addresses)
         return spec
 
 
-class Saved(Closing):
+class RunWriter(Closeable):
     """The run in the store, if there is one.
 
     If the store fails during the run, that is reported and the measurement goes on.
@@ -125,7 +125,7 @@ class Saved(Closing):
         *,
         plan: Any = None,
         seed: int | None = None,
-    ) -> Saved:
+    ) -> RunWriter:
         """Open the store and begin a run: it must be writable before anything is sent."""
         if job.given.no_save:
             return cls(None, None)
@@ -220,9 +220,9 @@ def nothing_measured(job: Job, record: Record) -> UserError:
     if record.trouble is not None:
         why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
     elif "dns" in failed:
-        unknown = zip(job.asked.origins, record.plan.generate.origins, strict=True)
-        target = next((each for each, found in unknown if not found.addresses), job.asked.target)
-        target = job.asked.route.next_hop(target)
+        unknown = zip(job.workload.origins, record.plan.generate.origins, strict=True)
+        target = next((each for each, found in unknown if not found.addresses), job.workload.target)
+        target = job.workload.route.next_hop(target)
         why = f"'{target.host}' does not resolve"
         hint = "look for a mistake in the name, or write the address"
     else:
@@ -232,7 +232,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         hint = (
             _proxy_hint(failed, job)
             or _http2_hint(failed, job)
-            or tls_hint(failed, reasons, job.asked.target.unsealed)
+            or tls_hint(failed, reasons, job.workload.target.unsealed)
             or _ws_hint(failed, job)
             or f"is a server listening on {_asked_for(job)}?"
         )
@@ -240,7 +240,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
 
 
 def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    proxy = job.asked.route.proxy
+    proxy = job.workload.route.proxy
     if proxy is None or not any(name.startswith("connect.") for name in failed):
         return None
     if "connect.proxy" in failed:
@@ -249,10 +249,10 @@ def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
 
 
 def _asked_for(job: Job) -> str:
-    shown = [at.authority for at in job.asked.origins[:ORIGINS_SHOWN]]
-    if len(job.asked.origins) > ORIGINS_SHOWN:
-        shown.append(f"{len(job.asked.origins) - ORIGINS_SHOWN} others")
-    return " or ".join(shown) or job.asked.route.unix or job.asked.target.authority
+    shown = [at.authority for at in job.workload.origins[:ORIGINS_SHOWN]]
+    if len(job.workload.origins) > ORIGINS_SHOWN:
+        shown.append(f"{len(job.workload.origins) - ORIGINS_SHOWN} others")
+    return " or ".join(shown) or job.workload.route.unix or job.workload.target.authority
 
 
 def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
@@ -267,9 +267,9 @@ def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     reached = (name for name in failed if not name.startswith(("connect.", "local.")))
-    if job.asked.target.unsealed != "ws" or not any(reached):
+    if job.workload.target.unsealed != "ws" or not any(reached):
         return None
-    path = redact_url(job.asked.target.path)
+    path = redact_url(job.workload.target.path)
     return f"does the server speak WebSocket at {path}, in this dialect?"
 
 

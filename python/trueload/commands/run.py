@@ -9,12 +9,12 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from trueload.commands.job import Job, Saved
+from trueload.commands.job import Job, RunWriter
 from trueload.commands.open_hosts import open_now
 from trueload.commands.server_place import with_server
 from trueload.interrupt import Interrupt
 from trueload.record.schema import Record
-from trueload.record.thresholds import Crossed, crossed
+from trueload.record.thresholds import Crossing, crossed
 from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.trial.run import run_trial
@@ -23,17 +23,17 @@ from trueload.trial.spec import repetition
 
 
 @dataclass(frozen=True)
-class Measured:
+class JobResult:
     """The result of a job: its trials, in order, and the thresholds that they crossed."""
 
     records: tuple[Record, ...]
-    over: tuple[Crossed, ...]
-    saved: Saved
+    over: tuple[Crossing, ...]
+    saved: RunWriter
 
 
 def measure_job(
     job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, announce: Callable[[str], object]
-) -> Measured:
+) -> JobResult:
     """Measure as often as asked for, saving each trial.
 
     Shows nothing except through ``watch`` and, beforehand, ``announce``. Raises ``UserError``.
@@ -42,12 +42,12 @@ def measure_job(
         hosts, late = stack.enter_context(open_now(job, announce, interrupt))
         spec = replace(job.resolved(), hosts=hosts, late=late)
         spec = stack.enter_context(with_server(job, spec))
-        saved = stack.enter_context(Saved.begin(stack, job, job.asked.kind, job.spec.url))
+        saved = stack.enter_context(RunWriter.begin(stack, job, job.workload.kind, job.spec.url))
         if note := files_note(spec):
             announce(note)
         records = []
         for number in range(1, job.repeat + 1):
-            heading = Heading(f"trueload {job.asked.kind} {spec.url}", number, job.repeat)
+            heading = Heading(f"trueload {job.workload.kind} {spec.url}", number, job.repeat)
             one = repetition(spec, number)
             with watch(one, heading, {"trial": str(number)}) as on_progress:
                 record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
@@ -56,4 +56,4 @@ def measure_job(
             if interrupt.requested:
                 break
         saved.end(interrupt.requested)
-    return Measured(tuple(records), tuple(crossed(job.thresholds, records)), saved)
+    return JobResult(tuple(records), tuple(crossed(job.thresholds, records)), saved)

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trueload.commands.job import Job, Saved, notes_of
+from trueload.commands.job import Job, RunWriter, notes_of
 from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.open_hosts import open_hosts
 from trueload.commands.server_place import with_server
@@ -18,12 +18,12 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.protocol.load_options import LoadOptions
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
+from trueload.record.thresholds import LIMIT, Crossing, crossed, parse_condition
 from trueload.report.heading import search_heading
 from trueload.report.live import Watch, unwatched
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
-from trueload.search.execute import UNITS, SearchPlan, Taken, make_bounds, search, spec_at
+from trueload.search.execute import UNITS, SearchPlan, StepResult, make_bounds, search, spec_at
 from trueload.search.result import deciding, labels, plan_json
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
@@ -73,12 +73,12 @@ def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """The result of a search: its steps, and the thresholds that the deciding one crossed."""
 
-    taken: tuple[Taken, ...]
-    over: tuple[Crossed, ...]
-    saved: Saved
+    taken: tuple[StepResult, ...]
+    over: tuple[Crossing, ...]
+    saved: RunWriter
 
 
 def measure_search(
@@ -87,8 +87,8 @@ def measure_search(
     interrupt: Interrupt,
     *,
     watch: Watch = unwatched,
-    on_step: Callable[[Sequence[Taken]], object] = lambda taken: None,
-) -> Searched:
+    on_step: Callable[[Sequence[StepResult]], object] = lambda taken: None,
+) -> SearchResult:
     """Search, saving each step.
 
     Shows nothing except through ``watch`` and, after each step, ``on_step``. Raises ``UserError``.
@@ -97,9 +97,11 @@ def measure_search(
         hosts = stack.enter_context(open_hosts(job, notes_of(job), interrupt))
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
-        stored = {**plan_json(plan), "of": job.asked.kind}
-        saved = stack.enter_context(Saved.begin(stack, job, "search", job.spec.url, plan=stored))
-        taken: list[Taken] = []
+        stored = {**plan_json(plan), "of": job.workload.kind}
+        saved = stack.enter_context(
+            RunWriter.begin(stack, job, "search", job.spec.url, plan=stored)
+        )
+        taken: list[StepResult] = []
         measure = _measure(plan, spec, interrupt, stack, watch, taken)
         for each in search(plan, measure, lambda: interrupt.requested):
             found = labels(each)
@@ -108,7 +110,7 @@ def measure_search(
             on_step(taken)
         saved.end(interrupt.requested)
         over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
-    return Searched(tuple(taken), tuple(over), saved)
+    return SearchResult(tuple(taken), tuple(over), saved)
 
 
 def _measure(
@@ -117,7 +119,7 @@ def _measure(
     interrupt: Interrupt,
     stack: contextlib.ExitStack,
     watch: Watch,
-    taken: Sequence[Taken],
+    taken: Sequence[StepResult],
 ) -> Callable[[Try, int], Record]:
     """Return the function that measures a step.
 

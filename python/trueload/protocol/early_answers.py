@@ -6,7 +6,7 @@ from __future__ import annotations
 from trueload.protocol.model import Model
 
 
-class Early(Model):
+class EarlyAnswers(Model):
     """Answers about which the kernel was asked, on a sample of the connections. ``asked``: how
     many. ``unacknowledged``: not a byte of their request was acknowledged when they came.
     ``too_soon``: they came sooner than the connection's shortest round trip in the kernel."""

@@ -25,7 +25,7 @@ from trueload.protocol.connections import IdleClosed as IdleClosed
 from trueload.protocol.connections import Slots as Slots
 from trueload.protocol.data import DataPlan as DataPlan
 from trueload.protocol.data import DataUse as DataUse
-from trueload.protocol.early_answers import Early as Early
+from trueload.protocol.early_answers import EarlyAnswers as EarlyAnswers
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
 from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
@@ -41,9 +41,9 @@ from trueload.protocol.fleet import AskSpeeds as AskSpeeds
 from trueload.protocol.fleet import Clock as Clock
 from trueload.protocol.fleet import CpuLooks as CpuLooks
 from trueload.protocol.fleet import Distance as Distance
+from trueload.protocol.fleet import LoadShare as LoadShare
 from trueload.protocol.fleet import Machine as Machine
 from trueload.protocol.fleet import MachineShares as MachineShares
-from trueload.protocol.fleet import Part as Part
 from trueload.protocol.fleet import Share as Share
 from trueload.protocol.fleet import Speeds as Speeds
 from trueload.protocol.flow import Backlog as Backlog
@@ -63,7 +63,7 @@ from trueload.protocol.scenario import Sessions as Sessions
 from trueload.protocol.scenario import StepPlan as StepPlan
 from trueload.protocol.server_report import Concurrent as Concurrent
 from trueload.protocol.server_report import Quantiles as Quantiles
-from trueload.protocol.server_report import Seen as Seen
+from trueload.protocol.server_report import ServerReport as ServerReport
 from trueload.protocol.server_report import Span as Span
 from trueload.protocol.streams import StreamPlan as StreamPlan
 from trueload.protocol.streams import Streams as Streams
@@ -87,7 +87,7 @@ PROTOCOL = 1
 own constant says when to raise it (crates/engine/src/protocol.rs)."""
 
 NO_KINDS = Kinds()
-NO_EARLY = Early()
+NO_EARLY = EarlyAnswers()
 
 
 class Stage(Model):
@@ -174,7 +174,7 @@ class Generate(EngineOptions, TrafficPlan):
     cpus: tuple[int, ...]
     # The engine and stored plans have it; it always equals the timeout.
     connect_timeout_ns: int = Field(default_factory=lambda plan: plan["timeout_ns"])
-    part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
+    part: LoadShare = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
     @property
     def every_address(self) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ class Phase(Model):
 
 class Mark(Model):
     """For a server of HTTP that keeps a record: report what it holds since the mark before
-    (``Seen``, with the same ``id``), and begin a new interval."""
+    (``ServerReport``, with the same ``id``), and begin a new interval."""
 
     type: Literal["mark"] = "mark"
     id: str
@@ -360,7 +360,7 @@ class Measurement(Model):
     datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
     http2: Http2 | None = Field(default=None, exclude_if=lambda value: value is None)
     kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
-    early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
+    early: EarlyAnswers = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
     streams: Streams | None = Field(default=None, exclude_if=lambda value: value is None)
     openings: Openings | None = Field(default=None, exclude_if=lambda value: value is None)
     redirects: Redirects | None = Field(default=None, exclude_if=lambda value: value is None)
@@ -481,7 +481,7 @@ FromEngine = (
     | PhaseSent
     | Settled
     | Served
-    | Seen
+    | ServerReport
     | Error
     | Done
 )

@@ -45,7 +45,7 @@ class Span(Model):
     open_requests_mean: float
 
 
-class Seen(Model):
+class ServerReport(Model):
     """What a server saw since the mark before, or since it began; times are of its own clock.
 
     With several ``threads`` the peaks are upper bounds; everything else is exact. ``answered``:

@@ -222,7 +222,7 @@ class Interrupt(Protocol):
 
 
 @dataclass(frozen=True)
-class NeverAsked:
+class NoInterrupt:
     """An ``Interrupt`` that is never requested."""
 
     requested: bool = False

@@ -15,7 +15,7 @@ import pkgutil
 from collections.abc import Sequence
 
 from trueload.record.schema import Check, Record, Verdict
-from trueload.verdict.client_share import ClientPart, client_parts
+from trueload.verdict.client_share import GeneratorShare, client_parts
 from trueload.verdict.common import Definition
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
@@ -26,7 +26,7 @@ __all__ = [
     "CHECKS",
     "GENERATOR_FULL",
     "SEVERITY",
-    "ClientPart",
+    "GeneratorShare",
     "client_parts",
     "decide",
     "is_lower_bound",
