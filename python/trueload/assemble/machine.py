@@ -1,7 +1,4 @@
-"""The use of the machine over a window, and the waits of both ends for it, from two samples.
-
-Pure. Must not know: who took the samples, or how anything is judged.
-"""
+"""The use of the machine over a window, and both ends' waits for it, from two samples. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Gathers the facts of other hosts for the doctor.
 
 How: a small script prints what the kernel of each host tells, and the engine, which is sent there
-as for a run, measures the rest. All hosts are watched at the same time, and only then loaded. Must
-not know: what is good or bad.
+as for a run, measures the rest. All hosts are watched at the same time, and only then loaded.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ work for all processes and are in neither.
 
 The kernel says how long a thread waited for a CPU, but not for whom. It waited while something else
 was on its CPU. So the others' part of the wait is their part of everything that ran there: the
-others, ours (the other end of the measurement, unless it has CPUs of its own) and the kernel. Must
-not know trials or records.
+others, ours (the other end of the measurement, unless it has CPUs of its own) and the kernel.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 How: a text becomes a value, or is refused with one line and one hint; a set of places is checked as
 a whole. Pure: nothing is looked up, connected to or started. No accepted text can act as an option
-of ssh or kubectl, or be split by a shell; the words of a command are passed on as they are. Must
-not know how a place is opened.
+of ssh or kubectl, or be split by a shell; the words of a command are passed on as they are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The live view of a client: progress, the cell, what its server sees, and both ends' CPUs. Pure.
 
 How: the server reports its totals four times a second, and a point of the line over time covers
-about the last second. Failures are the client's claim, and come with the end of each order. Must
-not know: terminals, keys, threads.
+about the last second. Failures are the client's claim, and come with the end of each order.
 """
 
 from __future__ import annotations

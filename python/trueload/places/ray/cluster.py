@@ -3,8 +3,7 @@
 How: a plain connection to the address is tried first, because Ray itself takes half a minute or
 more to give up. Then Ray joins the cluster, hosts are reserved as a placement group, and an actor
 is put on each. Nothing waits for a head without a limit. Ray's side effects on this process (signal
-handlers, limits, output on stderr) are undone or silenced. Every mistake is a ``UserError``. Must
-not know what is run on the hosts.
+handlers, limits, output on stderr) are undone or silenced. Every mistake is a ``UserError``.
 
 Of Ray's private modules one method is replaced (``part_at_once``), because Ray has no setting for
 it: without that a head that cannot start its process for this client holds us up for 40 s. One
