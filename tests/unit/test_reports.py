@@ -9,8 +9,8 @@ import re
 
 import pytest
 from samples import counts, distribution, good_record, histogram, staged
-from trueload.cli.run import exit_code
 from trueload.cli.runs import check_lines
+from trueload.commands.output import exit_code
 from trueload.engines.engine import last_words
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record, Trouble

@@ -44,7 +44,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     from trueload.api.results.ab import AbResult
     from trueload.commands.ab import measure_ab, read_ab
     from trueload.commands.command_line import understand
-    from trueload.commands.job import announce, nothing_measured
+    from trueload.commands.output import announce, nothing_measured
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
     from trueload.metrics.exports import exporting

@@ -17,8 +17,8 @@ from trueload.commands import doctor
 from trueload.commands.doctor_hosts import gather_there, look
 from trueload.commands.flags import with_flags_of
 from trueload.commands.folders import find_folder
-from trueload.commands.job import announce
 from trueload.commands.options import AsJsonOption
+from trueload.commands.output import announce
 from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError

@@ -17,10 +17,11 @@ from trueload.commands.ab_servers import CONTRACT, AbServer, find_subject, is_ur
 from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import for_job
-from trueload.commands.job import Job, RunWriter, announce
+from trueload.commands.job import Job, RunWriter
 from trueload.commands.measure import read_job
 from trueload.commands.measure_options import CompareFormat, RatioOptions
 from trueload.commands.options import check_one_stdout
+from trueload.commands.output import announce
 from trueload.commands.place_options import check_all_at_start
 from trueload.commands.request_flags import of_curl, read_workload
 from trueload.commands.suite_places import SuiteHosts, open_for_subjects

@@ -1,37 +1,30 @@
-"""Shared parts of commands that measure: the request, the job, its run in the store, its JSON."""
+"""A command line that measures, as a value, and the run in the store that it fills."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TextIO
 
 from trueload.closeable import Closeable
 from trueload.commands.measure_options import ResultOptions
-from trueload.errors import ExitCode, UserError
-from trueload.files import outputs
+from trueload.errors import UserError
 from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
 from trueload.places.names import HERE, Placement
 from trueload.record.schema import Record
-from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import Condition, direction_note
-from trueload.report.tls import reasons_text, tls_hint
-from trueload.request.redact import redact_command, redact_url
+from trueload.record.thresholds import Condition
+from trueload.request.redact import redact_command
 from trueload.request.route import Route, check_sources
 from trueload.request.traffic import Traffic
 from trueload.request.url import Url
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, RunState, Store, StoreError
-from trueload.text import plain
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
-ORIGINS_SHOWN = 3  # a hint is one line
 # The command by which subjects start trueload. -P keeps the current folder off the path, so that a
 # subject's folder cannot shadow a module of ours.
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
@@ -139,6 +132,12 @@ class RunWriter(Closeable):
         """The run's id, if all of it was saved."""
         return self._run.id if self._run is not None and self.error is None else None
 
+    def lines(self) -> list[str]:
+        """Say where the run is kept, if it is."""
+        if self.run_id is None:
+            return []
+        return [f"{'saved':<13}{self.run_id}   (trueload runs show {self.run_id})"]
+
     def add(
         self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
@@ -166,126 +165,3 @@ class RunWriter(Closeable):
         for error in failed:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return not failed
-
-
-def notes_of(job: Job) -> Callable[[str], None]:
-    """Return the function for notes to the user; it does nothing with ``--quiet``."""
-    return (lambda _: None) if job.given.quiet else announce
-
-
-def announce(line: str) -> None:
-    """Write a line to stderr, where the reader may have gone."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
-
-
-def note_directions(job: Job) -> None:
-    """Note the conditions that good values would cross, unless the result is for a program."""
-    if job.given.quiet or job.format == "json" or str(job.given.json_path) == "-":
-        return
-    for note in map(direction_note, job.thresholds):
-        if note is not None:
-            announce(f"note: {plain(note)}")
-
-
-def note_recording(job: Job) -> None:
-    """Note what is replayed and how, unless nothing is to be told."""
-    replay = job.spec.traffic.replay
-    if replay is not None:
-        for note in replay.notes:
-            notes_of(job)(f"note: {plain(note)}")
-
-
-def report_shortfall(job: Job, records: Sequence[Record]) -> None:
-    """Report that the engine ran out of memory, or that no trial had a usable connection.
-
-    Says nothing if the user interrupted the attempts, as that is reported elsewhere.
-    """
-    spent = [record for record in records if memory_fault(record)]
-    if not spent and any(record.connections.established for record in records):
-        return
-    record = (spent or records)[0]
-    if record.partial and record.trouble is None and not record.counts.failed:
-        return
-    why = nothing_measured(job, record)
-    sys.stderr.write(f"error: {why.message}\nhint: {why.hint}\n")
-
-
-def nothing_measured(job: Job, record: Record) -> UserError:
-    """Return the error that explains why no connection became usable."""
-    failed, reasons = record.counts.failed, record.connections.reasons
-    if (spent := memory_fault(record)) is not None:
-        return spent
-    if record.trouble is not None:
-        why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
-    elif "dns" in failed:
-        unknown = zip(job.workload.origins, record.plan.generate.origins, strict=True)
-        target = next((each for each, found in unknown if not found.addresses), job.workload.target)
-        target = job.workload.route.next_hop(target)
-        why = f"'{target.host}' does not resolve"
-        hint = "look for a mistake in the name, or write the address"
-    else:
-        why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
-        if reasons:
-            why = f"no connection became usable: {reasons_text(reasons)}"
-        hint = (
-            _proxy_hint(failed, job)
-            or _http2_hint(failed, job)
-            or tls_hint(failed, reasons, job.workload.target.unsealed)
-            or _ws_hint(failed, job)
-            or f"is a server listening on {_asked_for(job)}?"
-        )
-    return UserError(why, hint, ExitCode.NOTHING_MEASURED)
-
-
-def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    proxy = job.workload.route.proxy
-    if proxy is None or not any(name.startswith("connect.") for name in failed):
-        return None
-    if "connect.proxy" in failed:
-        return f"does the proxy at {proxy.target.authority} let CONNECT through, to this port?"
-    return f"is a proxy listening on {proxy.target.authority}?"
-
-
-def _asked_for(job: Job) -> str:
-    shown = [at.authority for at in job.workload.origins[:ORIGINS_SHOWN]]
-    if len(job.workload.origins) > ORIGINS_SHOWN:
-        shown.append(f"{len(job.workload.origins) - ORIGINS_SHOWN} others")
-    return " or ".join(shown) or job.workload.route.unix or job.workload.target.authority
-
-
-def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    spoke = (name for name in failed if not name.startswith(("connect.", "local.", "tls.")))
-    http2 = job.spec.traffic.http2
-    if http2 is None or not (any(spoke) or "tls.alpn" in failed):
-        return None
-    if http2.is_chosen and not any(name.startswith("h2.") for name in failed):
-        return None
-    return f"{_asked_for(job)} does not speak HTTP/2 to us; try --http 1.1"
-
-
-def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    reached = (name for name in failed if not name.startswith(("connect.", "local.")))
-    if job.workload.target.unsealed != "ws" or not any(reached):
-        return None
-    path = redact_url(job.workload.target.path)
-    return f"does the server speak WebSocket at {path}, in this dialect?"
-
-
-def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
-    """Write the result as one JSON object, if asked for; to stdout for ``-``.
-
-    Returns the error if it could not be written. It is reported last, after the result.
-    """
-    if path is None:
-        return None
-    text = json.dumps(value) + "\n"
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return None
-    try:
-        outputs.write_text(path, text)
-    except UserError as error:
-        return error
-    return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trueload.commands.host_duration import for_suite
-from trueload.commands.job import announce
+from trueload.commands.output import announce
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
 from trueload.engines.launch import check_parts
