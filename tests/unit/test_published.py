@@ -21,7 +21,7 @@ from trueload.report.published import as_csv, as_html, as_text, sheets
 from trueload.report.sheets import TRIALS, row_values
 from trueload.report.suite_json import read_plan
 from trueload.store.runs import Row, Store
-from trueload.subjects.manifest import select_subjects
+from trueload.subjects.selection import select_subjects
 from trueload.suites.summary import collect, tabulate
 
 

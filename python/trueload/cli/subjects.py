@@ -46,17 +46,15 @@ from trueload.subjects.contracts import (
     asked_of,
     load_contract,
 )
-from trueload.subjects.manifest import (
-    MANIFEST,
-    NAME_PATTERN,
+from trueload.subjects.manifest import MANIFEST, NAME_PATTERN, Subject
+from trueload.subjects.pinned_version import pinned_version
+from trueload.subjects.selection import (
     Entry,
     OnBroken,
-    Subject,
     parse_selects,
     select_subjects,
     unless_named,
 )
-from trueload.subjects.pinned_version import pinned_version
 from trueload.text import plain
 
 BODY_SHOWN_BYTES = 400
