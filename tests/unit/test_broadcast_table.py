@@ -15,7 +15,7 @@ from trueload.report.html.gather import gather
 from trueload.search.decide import Try
 from trueload.search.execute import search
 from trueload.stats import decode_histogram, summarise
-from trueload.store.runs import Row, Run
+from trueload.store.rows import Row, Run
 from trueload.suites.broadcast import searched
 from trueload.suites.figures import MACHINE_CHECKS, figures
 from trueload.suites.plan import (

@@ -11,7 +11,7 @@ import samples
 from suite_samples import LOAD, plan, subject
 from trueload.protocol.plan import Duration, Requests
 from trueload.report import columns, table
-from trueload.store.runs import Row
+from trueload.store.rows import Row
 from trueload.suites.pairs import reference_labels, reference_load
 from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, Trial, describe, trials
 from trueload.suites.summary import collect, tabulate

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from report_samples import made, put, read, report_of
 from trueload.report.html.entries import merged
-from trueload.store.runs import Run, Store
+from trueload.store.rows import Run
+from trueload.store.runs import Store
 from trueload.suites.summary import LoadTable
 
 

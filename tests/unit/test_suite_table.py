@@ -14,7 +14,7 @@ from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
 from trueload.record.schema import Check, CoreLatency, Record
 from trueload.report import columns, table
-from trueload.store.runs import DamagedRow, Row
+from trueload.store.rows import DamagedRow, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
 from trueload.suites.figures import figures as figures_of

@@ -36,7 +36,8 @@ from trueload.report.suite_json import rows_json
 from trueload.report.times import quantile_text
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.search.result import read_plan, read_steps, search_lines
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.store.runs import Store
 from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.text import plain
 from trueload.units import format_count

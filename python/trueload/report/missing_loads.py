@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trueload.store.runs import Outcome
+from trueload.store.rows import Outcome
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 

@@ -20,7 +20,7 @@ from trueload.record.schema import (
     Record,
     Verdict,
 )
-from trueload.store.runs import DamagedRow, Outcome, Row
+from trueload.store.rows import DamagedRow, Outcome, Row
 from trueload.suites.definition import PublishedTable
 from trueload.suites.figures import MACHINE_CHECKS, Figures, figures, together
 from trueload.suites.pairs import Pairing, is_reference

@@ -12,7 +12,7 @@ from itertools import permutations
 
 from trueload.compare.difference import Ratio, bound_texts, of_pairs, of_trials, too_few_trials
 from trueload.record.schema import Check, Environment, Status
-from trueload.store.runs import Run
+from trueload.store.rows import Run
 from trueload.suites.ranks import known_above, places
 from trueload.suites.summary import (
     LoadTable,

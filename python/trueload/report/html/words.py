@@ -17,7 +17,7 @@ from trueload.report.html.entries import (
     why_tied,
 )
 from trueload.report.times import figure_text
-from trueload.store.runs import Run
+from trueload.store.rows import Run
 from trueload.suites.figures import Figures
 from trueload.suites.ranks import REPETITIONS_MIN, Places
 from trueload.suites.summary import LoadTable, Summary, Unit
