@@ -23,7 +23,8 @@ from trueload.report.suite_json import read_plan
 from trueload.store.rows import Row
 from trueload.store.runs import Store
 from trueload.subjects.selection import select_subjects
-from trueload.suites.summary import collect, tabulate
+from trueload.suites.load_tables import tabulate
+from trueload.suites.summary import collect
 
 
 def as_tcp(value: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from report_samples import made, put, read, report_of
 from trueload.report.html.entries import merged
 from trueload.store.rows import Run
 from trueload.store.runs import Store
-from trueload.suites.summary import LoadTable
+from trueload.suites.load_tables import LoadTable
 
 
 @pytest.fixture

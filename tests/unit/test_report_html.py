@@ -37,9 +37,10 @@ from trueload.report.html.view import heat_fields
 from trueload.report.html.words import remarks, results
 from trueload.stats import Distribution, Interval
 from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject
 from trueload.suites.pools import PlannedPools
-from trueload.suites.summary import LoadTable, Summary, Trial
+from trueload.suites.summary import Summary, Trial
 from trueload.verdict import judge
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

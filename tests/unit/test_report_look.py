@@ -19,8 +19,9 @@ from trueload.report.html.tiles import tiles
 from trueload.report.html.view import View, palette_of
 from trueload.stats import Interval
 from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.ranks import Places
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 
 
 @pytest.fixture

@@ -18,17 +18,9 @@ from trueload.store.rows import DamagedRow, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
 from trueload.suites.figures import figures as figures_of
+from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, Trial
-from trueload.suites.summary import (
-    CellRows,
-    LoadTable,
-    RunCells,
-    collect,
-    judge,
-    run_verdict,
-    summarise,
-    tabulate,
-)
+from trueload.suites.summary import CellRows, RunCells, collect, judge, summarise
 from trueload.text import plain
 
 PUBLISHED, OURS = (

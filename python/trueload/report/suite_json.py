@@ -19,8 +19,9 @@ from trueload.record.removed_fields import without_removed
 from trueload.record.schema import Check
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.suites.figures import SHOWN_RANKS, Figures
+from trueload.suites.load_tables import LoadTable, run_verdict
 from trueload.suites.plan import SuitePlan
-from trueload.suites.summary import LoadTable, Summary, run_verdict
+from trueload.suites.summary import Summary
 
 SCHEMA = 1
 HIDDEN = {
