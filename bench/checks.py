@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "python")]
 
 from samples import good_record, histogram  # noqa: E402
 from trueload.record.schema import Record  # noqa: E402
-from trueload.stats import interval, median  # noqa: E402
+from trueload.repetitions import interval, median  # noqa: E402
 from trueload.suites.figures import figures  # noqa: E402
 from trueload.suites.ranks import RowScore, known_above  # noqa: E402
 from trueload.verdict import judge  # noqa: E402

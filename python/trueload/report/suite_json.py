@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from trueload import stats
+from trueload import repetitions
 from trueload.errors import UserError
 from trueload.record.removed_fields import without_removed
 from trueload.record.schema import Check
@@ -96,7 +96,7 @@ def _row(summary: Summary) -> dict[str, Any]:
         "counted": summary.counted,
         "interval": asdict(summary.interval) if summary.interval is not None else None,
         "ratio_interval": None
-        if (within := stats.interval(summary.ratios)) is None
+        if (within := repetitions.interval(summary.ratios)) is None
         else asdict(within),
         "figures": _figures(figures),
         "best": _figures(best),

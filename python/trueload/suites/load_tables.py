@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from trueload import stats
+from trueload import repetitions
 from trueload.record.schema import Verdict
 from trueload.suites.definition import PublishedTable
 from trueload.suites.plan import PlannedLoad, SuitePlan
@@ -129,7 +129,9 @@ def scored_alike(rows: Sequence[Summary]) -> list[RowScore]:
     """What rows of one suite are ranked by: ratios to the reference, if all have them."""
     if not all(row.ratios for row in rows):
         return [row.scored for row in rows]
-    return [RowScore(row.ratios, stats.median(row.ratios) or 0.0, row.lower_bound) for row in rows]
+    return [
+        RowScore(row.ratios, repetitions.median(row.ratios) or 0.0, row.lower_bound) for row in rows
+    ]
 
 
 def in_order_of_figures(rows: Sequence[Summary]) -> list[Summary]:

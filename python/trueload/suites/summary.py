@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from trueload import stats
+from trueload import repetitions
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import Check, CoreLatency, Record, Verdict
 from trueload.store.rows import DamagedRow, Outcome, Row
@@ -70,7 +70,7 @@ class Summary:
     verdict: Verdict | None
     why: str
     score: float | None = None
-    interval: stats.Interval | None = None
+    interval: repetitions.Interval | None = None
     places: Places | None = None
     trap: bool = False
     repetitions: int = 0
@@ -241,7 +241,7 @@ def summarise(rows: CellRows) -> Summary | None:
         repeated(_name_of(rows.cell), "", alike, shown),
         verdict=verdict,
         why=why,
-        interval=_bracket(shown) or stats.interval(rates),
+        interval=_bracket(shown) or repetitions.interval(rates),
         record_ids=tuple(each.record_id for each in done),
         trap=rows.cell.subject.trap,
         repetitions=len(done) + len(rows.failed),
@@ -289,7 +289,7 @@ def repeated(
         verdict=worst.verdict,
         why="; ".join(worst.reasons) or _all_reasons(done),
         score=found.score,
-        interval=stats.interval(rates),
+        interval=repetitions.interval(rates),
         repetitions=len(done),
         counted=len(shown),
         figures=found,
@@ -304,12 +304,12 @@ def repeated(
     )
 
 
-def _bracket(shown: Sequence[Figures]) -> stats.Interval | None:
+def _bracket(shown: Sequence[Figures]) -> repetitions.Interval | None:
     """Where a single search says that its result lies; of several, their spread does."""
     found = shown[0].carried
     if len(shown) > 1 or found is None or found.above is None:
         return None
-    return stats.Interval(found.clients, found.above, "range")
+    return repetitions.Interval(found.clients, found.above, "range")
 
 
 def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]:
