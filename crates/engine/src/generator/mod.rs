@@ -287,8 +287,8 @@ impl<P: Protocol> Generator<P> {
             &mut self.codec.output,
             &mut on_outcome,
         );
-        let last = row.end();
-        accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
+        let last = row.rest();
+        accounting.note_arrival(now_ns, arrived_ns, last);
         if let Some(last) = last {
             accounting.settle(state, now_ns, last);
         }
@@ -298,7 +298,7 @@ impl<P: Protocol> Generator<P> {
             accounting.note_unasked_end(now_ns, state, client.standing().answered, reconnects);
         }
         if let Some(last) = last {
-            self.note_early(net, key, token, &last);
+            self.note_early(net, key, token, last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
         if self.codec.protocol.hastens_deadlines() {
