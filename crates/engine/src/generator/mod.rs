@@ -51,7 +51,7 @@ mod watching;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
+use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token, Transport};
 use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, Exchange, RequestTimeout};
 
@@ -63,7 +63,7 @@ use close_policy::ClosePolicy;
 use codec::Codec;
 pub use config::Config;
 use connecting::Pace;
-use datagrams::Missed;
+use datagrams::{Missed, Touched};
 use early::Rtt;
 pub use footprint::{Footprint, Measured};
 use hold_back::HoldBack;
@@ -107,6 +107,7 @@ pub struct Generator<P: Protocol> {
     stamps: Stamps,
     ready: Ready,
     missed: Missed,
+    touched: Touched,
     rtt: Rtt,
     hold_back: HoldBack,
     tunnels: Tunnels,
@@ -141,6 +142,7 @@ impl<P: Protocol> Generator<P> {
             stamps: Stamps::default(),
             ready: Ready::default(),
             missed: Missed::default(),
+            touched: Touched::default(),
             rtt: Rtt::default(),
             hold_back,
             tunnels: Tunnels::default(),
@@ -171,9 +173,10 @@ impl<P: Protocol> Generator<P> {
         self.tick(net);
     }
 
-    /// Ends a batch of events: shares its counts with the other threads.
+    /// Ends a batch of events: sends datagrams, and shares its counts with the other threads.
     #[inline]
     fn end_batch(&mut self, net: &mut impl Net) {
+        self.send_touched(net);
         let now_ns = net.now_ns();
         self.accounting.note_flow(now_ns);
         self.accounting.end_batch(now_ns);
@@ -326,7 +329,8 @@ impl<P: Protocol> Generator<P> {
     ) {
         let slot = &mut self.slots[key];
         let idle = slot.client.outstanding() == 0;
-        if self.codec.protocol.waits_to_write(&slot.client) {
+        let at_once = self.codec.protocol.transport() == Transport::Stream;
+        if at_once && self.codec.protocol.waits_to_write(&slot.client) {
             self.send_waiting(net, key, token);
         }
         match disposition {
