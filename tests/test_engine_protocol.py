@@ -398,7 +398,9 @@ def test_without_a_first_line_it_ends_after_two_seconds(engine_path: Path) -> No
     since_s = time.monotonic()
     with Engine(engine_path, lease=False) as engine:
         assert engine.wait(timeout_s=LEASE_S + SLACK_S) == 0
-        assert time.monotonic() - since_s >= LEASE_S, "a front may be busy, so the engine waits"
+        lasted_s = time.monotonic() - since_s
+        # A busy machine can only make it last longer.
+        assert lasted_s >= LEASE_S, "it waits for a front that is busy"
         assert engine.lines[-1] == {"type": "done", "why": "orphaned"}
 
 
