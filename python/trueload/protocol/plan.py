@@ -42,6 +42,7 @@ from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness
 from trueload.protocol.lateness import Stalls as Stalls
 from trueload.protocol.model import Model as Model
+from trueload.protocol.model import left_out
 from trueload.protocol.openings import Openings as Openings
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
@@ -123,7 +124,7 @@ class Open(Model):
     stages: tuple[Stage, ...]
     arrivals: Spacing
     seed: int
-    from_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
+    from_ns: int = left_out(0)
 
 
 class Turns(Model):
@@ -169,12 +170,12 @@ class Generate(EngineOptions, TrafficPlan):
     connections: int
     pipeline: int
     close: bool
-    connect_open: bool = Field(default=False, exclude_if=lambda value: not value)
+    connect_open: bool = left_out(False)
     """Each request has a connection of its own, which is opened when the request is due."""
     cpus: tuple[int, ...]
     # The engine and stored plans have it; it always equals the timeout.
     connect_timeout_ns: int = Field(default_factory=lambda plan: plan["timeout_ns"])
-    part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
+    part: Part = left_out(WHOLE)
 
     @property
     def every_address(self) -> tuple[str, ...]:
@@ -193,7 +194,7 @@ class Serve(ThreadOptions):
     listen: str
     cpus: tuple[int, ...]
     tls: ServeTlsPlan | None = None
-    service: ServicePlan = Field(default=SERVE_HTTP, exclude_if=lambda value: value == SERVE_HTTP)
+    service: ServicePlan = left_out(SERVE_HTTP)
 
 
 class Blob(Model):
@@ -217,8 +218,8 @@ class Phase(Model):
     idle: int = 0
     stop: StopPlan
     at_ns: int | None
-    ahead_ns: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    from_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
+    ahead_ns: int | None = left_out()
+    from_ns: int = left_out(0)
 
 
 class Mark(Model):
@@ -311,12 +312,12 @@ class TargetCounts(Model):
     ok: int
     stale: int
     cancelled: int
-    skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
-    redirects: int = Field(default=0, exclude_if=lambda value: value == 0)
+    skipped: int = left_out(0)
+    redirects: int = left_out(0)
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse
-    kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
+    kinds: Kinds = left_out(NO_KINDS)
 
 
 class Datagrams(Model):
@@ -350,20 +351,20 @@ class Measurement(Model):
     connections: Connections
     slots: Slots
     series: tuple[Second, ...]
-    flow: Flow | None = Field(default=None, exclude_if=lambda value: value is None)
+    flow: Flow | None = left_out()
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
-    sessions: Sessions | None = Field(default=None, exclude_if=lambda value: value is None)
-    origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
-    data: DataUse | None = Field(default=None, exclude_if=lambda value: value is None)
-    deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
-    datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
-    http2: Http2 | None = Field(default=None, exclude_if=lambda value: value is None)
-    kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
-    early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
-    streams: Streams | None = Field(default=None, exclude_if=lambda value: value is None)
-    openings: Openings | None = Field(default=None, exclude_if=lambda value: value is None)
-    redirects: Redirects | None = Field(default=None, exclude_if=lambda value: value is None)
+    sessions: Sessions | None = left_out()
+    origins: tuple[OriginConnections, ...] = left_out(())
+    data: DataUse | None = left_out()
+    deliveries: Deliveries | None = left_out()
+    datagrams: Datagrams | None = left_out()
+    http2: Http2 | None = left_out()
+    kinds: Kinds = left_out(NO_KINDS)
+    early: Early = left_out(NO_EARLY)
+    streams: Streams | None = left_out()
+    openings: Openings | None = left_out()
+    redirects: Redirects | None = left_out()
 
 
 class Hello(Model):
