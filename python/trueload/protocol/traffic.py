@@ -15,11 +15,13 @@ from trueload.protocol.tls import TlsPlan
 
 
 class TargetPlan(Model):
-    """One of several requests, which take turns by ``weight``; ``origin`` is its origin's index."""
+    """One of several requests, which take turns."""
 
     name: str | None
     weight: int
+    """How often it is sent, relative to the others."""
     origin: int = left_out(0)
+    """The index of its origin."""
     request: RequestPlan
     expect: ExpectPlan
 
