@@ -3,8 +3,7 @@ the protocol.
 
 Settling a phase: each engine says ``PhaseSent`` when its own messages are over. All are told what
 all have sent (``Settle``). Each says ``Settled`` when the messages of the others are over at its
-receivers. All are told what failed at any of them (``Charge``), and say ``phase_done``. Must not
-know how the messages are carried.
+receivers. All are told what failed at any of them (``Charge``), and say ``phase_done``.
 """
 
 from __future__ import annotations
