@@ -1,7 +1,7 @@
 """Makes the record of a trial of a client from what both ends reported about one order. Pure.
 
 How: the client takes the generator's place. Its process tree is the record's ``generator``, and our
-reference server is the ``server``. Times are the server's. Must not know: processes, pipes, stores.
+reference server is the ``server``. Times are the server's.
 """
 
 from __future__ import annotations

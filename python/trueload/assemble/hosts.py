@@ -3,8 +3,6 @@
 How: with several hosts, each gets a record of its own first, made like that of the whole. Its
 latency is kept, and the checks that a single host can fail. The record of a host that was lost is
 made from what it had told.
-
-Must not know: processes, stores, terminals.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The use of the machine over a window, and the waits of both ends for it, from two samples.
 
-Pure. Must not know: who took the samples, or how anything is judged.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The record's account of a server's processes, from two samples of them. Pure.
-
-Must not know: whose server it is, or how anything is judged.
-"""
+"""The record's account of a server's processes, from two samples of them. Pure."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 How: ``Observation`` holds the facts in the order in which they came in (ready, phases, ticks,
 samples, trouble). With the engine's measurement of the window the record is complete. Without one,
 as when the engine died, it is made from the last ticks, is partial, and says why in ``trouble``.
-Must not know: processes, stores, terminals.
 """
 
 from __future__ import annotations

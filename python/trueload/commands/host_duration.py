@@ -1,8 +1,7 @@
 """How long a command needs its hosts, and the Job of Pods that it would make for that time.
 
 How: what is planned gives the length, as far as it is known. Pods that are made end by themselves
-some time after it, if nobody is left to end them. Pure, except that a manifest is printed. Must not
-know how Pods are made.
+some time after it, if nobody is left to end them. Pure, except that a manifest is printed.
 """
 
 from __future__ import annotations

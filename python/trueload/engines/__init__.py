@@ -2,5 +2,5 @@
 
 `engine` speaks with one · `clock` compares the clocks of hosts · `merge` and `ticks` combine what
 their engines say · `member` is one engine of several · `fleet` speaks with all of them and replaces
-a single engine. The package must not know trials, records or how a place is opened.
+a single engine.
 """

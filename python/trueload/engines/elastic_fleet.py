@@ -5,8 +5,6 @@ engine is started on it; it gets the plan with the part that it will have, and o
 connections. When they are open, all engines are told from which second of the window on each has
 which part. So the part of a host that was lost is shared again once another joins. One host joins
 at a time. A host that cannot join changes nothing for the others.
-
-Must not know how a place is opened.
 """
 
 from __future__ import annotations

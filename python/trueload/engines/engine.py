@@ -3,7 +3,6 @@
 How: the place runs the binary. A thread tells it twice a second that the front is alive (the
 ``lease``), whatever the front is busy with. Every line that the engine writes becomes a message of
 ``plan``. Anything else (it dies, is silent, writes junk) is an ``EngineError`` in bounded time.
-Must not know trials, records or subjects.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ or ends before it was told to is lost. Hosts that go at once are lost by the way
 more hosts are lost than may be, the run ends: the ``EngineError`` says which host, and what it said
 last. Else the others go on with their own parts.
 One more thread asks every engine for its clock, which renews their leases.
-
-Must not know trials and records, or how a place is opened.
 """
 
 from __future__ import annotations

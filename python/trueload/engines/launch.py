@@ -1,5 +1,5 @@
 """Starts the engines of a run: one on this machine, or a fleet. Refuses a load that cannot be
-shared by so many hosts. Must not know trials, or how a place is opened.
+shared by so many hosts.
 """
 
 from __future__ import annotations

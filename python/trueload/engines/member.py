@@ -1,6 +1,4 @@
-"""One engine of a fleet: what it was sent, what it sent, and its clock. Must not know the
-others.
-"""
+"""One engine of a fleet: what it was sent, what it sent, and its clock."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 How: a thread wakes ten times a second, and notes how much later than planned it woke. An engine
 that hears nothing for 2 s ends itself, wherever it is. So after such a pause no host is to blame.
-Must not know engines or hosts.
 """
 
 from __future__ import annotations

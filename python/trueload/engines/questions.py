@@ -1,4 +1,4 @@
-"""Questions to one engine for its clock, and what the answers tell. Must not know other engines."""
+"""Questions to one engine for its clock, and what the answers tell."""
 
 from __future__ import annotations
 

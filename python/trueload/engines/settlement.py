@@ -2,8 +2,7 @@
 
 It collects what each engine sent in a phase, and sends it to all of them. Then it collects what
 failed at each engine's receivers, and sends that to all. Pure: received messages go in, messages to
-every engine come out. Each message is settled where it arrives; nothing is counted here. Must not
-know how engines are spoken to.
+every engine come out. Each message is settled where it arrives; nothing is counted here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which hosts are one machine, by the boot id and the network namespace that each engine tells.
 
-Pure. Must not know: what the hosts are called.
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reads a user's TOML file as a dictionary, or says in a few words why it is none.
 
-How: the file is read once, up to a limit. The caller knows what it is for, and names it. Must not
-know any key.
+How: the file is read once, up to a limit. The caller knows what it is for, and names it.
 """
 
 from __future__ import annotations

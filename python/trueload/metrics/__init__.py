@@ -3,6 +3,4 @@
 How: ``tally`` sums up the progress of a trial, and ``families`` turns the sums into samples by the
 table in ``names``. These three are pure. ``exports`` observes the trials. ``scrape`` answers
 Prometheus and ``otlp`` sends to a collector, each from a thread of its own that only reads.
-
-Must not know: the command line, or how a trial is run.
 """

@@ -4,8 +4,6 @@ How: trials are observed beside the live view, on the front's thread, which only
 by another. Each exporter has a thread of its own, reads the tuple when it likes, and ends in
 bounded time. The last ``KEPT`` finished trials stay, so that a scrape every 15 s misses none of a
 suite's short trials. Libraries are imported only for what was asked for.
-
-Must not know: the command line, or how samples are written down.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: each tally gives pairs of a metric and a sample, which are then grouped by metric, in the order
 of the table. Label values come from addresses, files and people, so they are cut to one printable
-line of bounded length. Must not know: how samples are written down.
+line of bounded length.
 """
 
 from __future__ import annotations

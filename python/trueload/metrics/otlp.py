@@ -4,8 +4,6 @@ How: a thread converts the tallies to the SDK's data every ``INTERVAL_S``, and o
 and gives them to the SDK's exporter. The exporter's environment variables therefore work (headers,
 certificates, compression). Each try has a time limit, and so has the export at the end: a slow or
 missing collector costs one line of warning. The bodies of its answers are not read.
-
-Must not know: what any metric means.
 """
 
 from __future__ import annotations

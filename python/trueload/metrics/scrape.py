@@ -3,8 +3,6 @@
 How: prometheus_client serves with a thread for each client, chooses the format and writes the text.
 It gets finished samples and never counts itself. A client that sends or takes nothing for
 ``SILENCE_S`` is dropped. Errors of a client do not concern the run, and are not reported.
-
-Must not know: what any metric means.
 """
 
 from __future__ import annotations

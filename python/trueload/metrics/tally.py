@@ -4,8 +4,6 @@ How: a tally is a value, and each ``Progress`` makes the next one, so a thread t
 no lock. The engine's totals are of one phase; those of a session's windows are added up here.
 Counters never go back here, even if the engine corrects itself (an answer that turns out to be
 none).
-
-Must not know: names of metrics, threads, clocks.
 """
 
 from __future__ import annotations

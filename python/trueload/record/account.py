@@ -3,7 +3,7 @@
 How: an engine counts something beside the outcomes of requests, and reports it in a field of its
 measurement. An `Account` says how the messages of several hosts add up, and what the record keeps.
 To add one, declare it in a module of `record/accounts`, and how it is shown in `report/accounts`.
-Pure. Must not know how an account is judged or shown.
+Pure.
 """
 
 from __future__ import annotations

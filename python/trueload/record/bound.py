@@ -3,7 +3,7 @@
 A throughput is a lower bound if a faster generator might have shown more. That is so if the
 generator was as full as the server (the check `generator-limit`), or if most of p50 was its own
 time (`client-share`). A lower bound is a true statement and no doubt about it, so the verdict keeps
-its word. Pure. Must not know how it is found out.
+its word. Pure.
 """
 
 from __future__ import annotations

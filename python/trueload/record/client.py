@@ -2,8 +2,7 @@
 
 How: the client takes the place of the generator in a trial of a server. So the record's
 ``generator`` is the client's process tree, and its ``server`` is our reference server. What has no
-place there is here: both ends' accounts of one order, and what follows from them. Must not know how
-a client is started, or how anything is judged.
+place there is here: both ends' accounts of one order, and what follows from them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: a ``Sample`` has the known times and the number of requests without one, and gives any figure.
 One function makes it for each part of a record: the whole, some seconds, the accounts that have
-times of their own. Pure. Must not know how a figure is shown or judged.
+times of their own. Pure.
 """
 
 from __future__ import annotations

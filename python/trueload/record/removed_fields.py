@@ -3,8 +3,6 @@
 How: models refuse unknown fields, and stay so strict for what a user or an engine writes. Only what
 was stored is read here. Each removed field is a line of ``REMOVED_FIELDS``, and is left out if its
 value is one that may be ignored. ``tests/stored`` has runs of each release, as a test.
-
-Must not know: where stored things are kept.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 All fields are always present; one that does not apply is null, never -1 or 0. Names carry their
 unit and are part of the interface (scripts read them): add to them, never rename. The record is
 made once, from the engine's measurement. Everything after it (verdict, tables, reports, exports) is
-a function of it. This module must not know how a trial is run, stored or shown.
+a function of it.
 """
 
 from __future__ import annotations

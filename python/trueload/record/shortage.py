@@ -1,8 +1,7 @@
 """What a load can lack before its server is at its limit: open files, local ports, memory.
 
 How: a record shows it by its failure classes, or by how its engine ended. A server on this machine
-shows it by its open-file limit, if that was reached while clients got no connection. Pure. Must not
-know loads, searches, or how a record is made.
+shows it by its open-file limit, if that was reached while clients got no connection. Pure.
 """
 
 from __future__ import annotations

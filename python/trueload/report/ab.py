@@ -1,7 +1,4 @@
-"""The result of `trueload ab` as text, as JSON, and as a comparison for other formats. Pure.
-
-Must not know: how it is measured, or how a ratio is computed.
-"""
+"""The result of `trueload ab` as text, as JSON, and as a comparison for other formats. Pure."""
 
 from __future__ import annotations
 

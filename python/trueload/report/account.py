@@ -1,7 +1,7 @@
 """How an account of a result is shown, as one value: lines, tables, columns and metrics.
 
 To add one, declare a `Shown` in a module of `report/accounts`; the account itself is in
-`record/accounts`. Pure. Must not know where anything is written to.
+`record/accounts`. Pure.
 """
 
 from __future__ import annotations

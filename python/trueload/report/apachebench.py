@@ -1,7 +1,7 @@
 """ApacheBench's output for each subject of a suite, and then what it does not report.
 
 How: each row has one block. It shows the repetition with the middle requests per second, so that
-its figures belong together. Must not know: how the figures came about.
+its figures belong together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The text for one trial of a client: its setup and claim, the server's view, and the cost.
 
-Pure. Must not know: where it is printed.
+Pure.
 """
 
 from __future__ import annotations

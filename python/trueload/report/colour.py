@@ -1,7 +1,7 @@
 """The lines of a result in colour, for a terminal: doubts about it stand out.
 
 How: lines are recognized by how they begin, which is the same in a pipe, so colour alone never says
-anything. The figures of an invalid result are dim. Must not know: what any line means.
+anything. The figures of an invalid result are dim.
 """
 
 from __future__ import annotations

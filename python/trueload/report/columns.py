@@ -2,7 +2,7 @@
 
 How: a `Kind` is the table of servers, of broadcasts or of clients; text, Markdown, CSV and HTML are
 made of the same columns. JSON has all `Figures` by their own names. To add a column, add its figure
-to `suites/figures.py` and a `Column` here. Pure. Must not know how a table is laid out.
+to `suites/figures.py` and a `Column` here. Pure.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 How: ticks come four times a second, and a point covers about the last second. A course covers one
 stage, and the drain after it. The figures of the whole stage are computed only once a second, and
 at a new maximum. They cost as much as all the rest, while a measurement runs.
-
-Must not know: how it is shown.
 """
 
 from __future__ import annotations

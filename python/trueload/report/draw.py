@@ -2,7 +2,7 @@
 
 How: the rows are made again for each drawing, so a drawing follows the terminal's size. It is drawn
 at most twice a second, on every other tick: a drawing takes a few milliseconds, while a measurement
-runs. Must not know: what the rows mean. A view that cannot be drawn must not disturb a measurement.
+runs. A view that cannot be drawn must not disturb a measurement.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: the caller makes a `Grid` of strings, and a writer lays it out. Each writer has one function
 that makes any text inert, whoever wrote it: `plain` for a terminal, `markdown_cell`, `csv_cell` and
-`html_cell`. Pure. Must not know: what the figures are.
+`html_cell`. Pure.
 """
 
 from __future__ import annotations

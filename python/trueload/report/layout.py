@@ -2,7 +2,7 @@
 
 How: the parts of one band stand side by side if the terminal is wide enough, else below each other.
 What does not fit is left out, the least important first. Height that is left goes to parts that can
-use it. Must not know: what a part shows.
+use it.
 """
 
 from __future__ import annotations

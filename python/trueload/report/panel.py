@@ -4,8 +4,6 @@ It also shows failures by class and both ends' CPUs. Pure.
 
 How: each part is rows for a width and a height, and layout.py places what fits. If the result would
 be invalid, the reason comes first and everything else is dim.
-
-Must not know: terminals, keys, threads.
 """
 
 from __future__ import annotations

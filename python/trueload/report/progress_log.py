@@ -1,7 +1,7 @@
 """The progress of a trial in a pipe: a line after five seconds, every ten from then on, and news.
 
 How: a line has the stage, its time and its counts, so that a log shows that nothing hangs. Pure
-except for where the lines go. Must not know: terminals.
+except for where the lines go.
 """
 
 from __future__ import annotations

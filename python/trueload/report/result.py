@@ -2,7 +2,7 @@
 
 It shows what was measured and the doubts about it: throughput, latency, failures by class, both
 ends' CPU, the checks that warn or fail, and the verdict. An unknown percentile, whose rank falls
-among requests without a time, is shown as ``> X``. Must not know: terminals.
+among requests without a time, is shown as ``> X``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 How: a row is a few spans, each with a tone. A tone is a meaning, and draw.py chooses its colour. No
 row is wider than asked for, counted in characters.
-
-Must not know: terminals, rich, what the rows mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is exported of trials and of their hosts: each column once, with its reader and its type.
 
 CSV, Parquet and data frames have the same columns. Accounts bring their own (``report/accounts``).
-Pure. Must not know a format.
+Pure.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ The single records are under `trials`.
 
 How: written piece by piece, one record at a time, because a large run does not fit into memory as
 one object.
-
-Must not know: where it is written to.
 """
 
 from __future__ import annotations

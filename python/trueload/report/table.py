@@ -2,8 +2,6 @@
 
 How: each load becomes grids of strings; the writers only lay them out. A terminal that is too
 narrow gets a grid in three parts, each with the names; a pipe gets it whole.
-
-Must not know: how the figures came about.
 """
 
 from __future__ import annotations

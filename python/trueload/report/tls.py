@@ -1,7 +1,6 @@
 """Reasons of failures as text, and a hint if no TLS handshake succeeds.
 
-Pure. Reasons may quote the peer's certificate, so they are shown as plain text. Must not know:
-terminals.
+Pure. Reasons may quote the peer's certificate, so they are shown as plain text.
 """
 
 from __future__ import annotations

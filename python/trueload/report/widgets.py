@@ -1,7 +1,4 @@
-"""Parts of live views: lines over time, a histogram, failures, how busy an end is. Pure.
-
-Must not know: what a load or a client is, terminals.
-"""
+"""Parts of live views: lines over time, a histogram, failures, how busy an end is. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The figures that tables show: of one repetition, and of several together.
 
 How: of a record only a dozen numbers are kept, so that a run of 10,000 cells needs little memory.
-Must not know how rows are ranked, or how a table is printed.
 """
 
 from __future__ import annotations

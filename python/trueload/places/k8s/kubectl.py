@@ -2,8 +2,7 @@
 
 How: each call is a process of its own with nothing on its stdin that it could ask. It takes cluster
 and user from the current context of the kubeconfig. Its stderr is matched against one table: the
-first row with a phrase that occurs decides. If none matches, the user gets its last line. Must not
-know: Pods, or what they are for.
+first row with a phrase that occurs decides. If none matches, the user gets its last line.
 """
 
 from __future__ import annotations

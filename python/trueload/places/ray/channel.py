@@ -1,8 +1,7 @@
 """A program on a host of a Ray cluster as a channel, and that host as a place.
 
 How: what is sent waits in a buffer, and what comes in a queue; one thread for all hosts of the
-cluster carries both (``pipes``). Pieces are small enough never to use Ray's object store. Must not
-know what the lines mean, nor how the cluster was found.
+cluster carries both (``pipes``). Pieces are small enough never to use Ray's object store.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 How: the local ssh is a process like any engine, so its own channel does the work. Only the end is
 reported differently, because the program, ssh or the connection may have ended. A program that is
-killed is also killed on its host, in case it does not notice that its input has ended. Must not
-know what the lines mean.
+killed is also killed on its host, in case it does not notice that its input has ended.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The hosts of a run as text and as tables: how closely together they began, what each did. Pure.
-
-Must not know: terminals or files.
-"""
+"""The hosts of a run as text and as tables: how closely together they began, what each did."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Ratios: side B against side A of `trueload ab`, and each further run against the first.
 
 How: the ratios are those that the commands `ab` and `runs compare` compute from the same records.
-They need whole records, so runs with very many rows are not compared. Must not know: charts or
-HTML.
+They need whole records, so runs with very many rows are not compared.
 """
 
 from __future__ import annotations

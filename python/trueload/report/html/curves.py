@@ -2,7 +2,7 @@
 
 How: percentiles are those of ``figures``, so a curve ends where the requests without a time begin.
 Seconds come from the series, the last one only if it is whole. Both are thinned out to what can be
-seen. Pure. Must not know: charts.
+seen. Pure.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ How: vl-convert renders the chart with JavaScript in our own process, without a 
 network. Its SVG is then read as XML and written again with only the elements and attributes that a
 drawing needs. No script, link, style or event remains, and nothing is loaded. Names of clips get a
 prefix, because several drawings share a page. Starting the renderer takes a while, so a thread
-starts it while Altair is imported. Must not know: what is drawn.
+starts it while Altair is imported.
 """
 
 from __future__ import annotations

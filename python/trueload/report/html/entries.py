@@ -1,7 +1,7 @@
 """What a report shows of a run, and how programs under the same load are ranked and compared.
 
 How: an *entry* is a `Summary`, a *section* a `LoadTable`, as a suite has them; what is no suite is
-made into the same. Pure. Must not know the store, charts or HTML.
+made into the same. Pure.
 """
 
 from __future__ import annotations

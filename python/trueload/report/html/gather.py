@@ -3,7 +3,7 @@
 How: rows stream by. Checks are counted, and environments are told apart. A dozen figures of each
 record are kept, with the number by which its row can be fetched again for a curve. A suite is
 tabulated by its plan, as on the command line. A search is judged again from its steps. Anything
-else is grouped by the rows' labels. Pure. Must not know: charts or HTML.
+else is grouped by the rows' labels. Pure.
 """
 
 from __future__ import annotations

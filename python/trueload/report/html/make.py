@@ -1,7 +1,4 @@
-"""Makes a report from runs in the store: gathers, draws, and returns the page and the charts.
-
-Must not know: how any of it is done, nor where it is written to.
-"""
+"""Makes a report from runs in the store: gathers, draws, and returns the page and the charts."""
 
 from __future__ import annotations
 

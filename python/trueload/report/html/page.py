@@ -2,8 +2,7 @@
 
 How: jinja2 with everything escaped. The one style sheet and the drawings are the only parts that
 are not, and both are made here and in ``draw``. A content security policy allows that style sheet
-by its hash and nothing else. So even content that slipped through could not act. Must not know:
-records.
+by its hash and nothing else. So even content that slipped through could not act.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tables of a report as rows of text: the figures of entries, steps, published ones, checks.
 
-Numbers are written as the command line writes them. Pure. Must not know HTML.
+Numbers are written as the command line writes them. Pure.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 How: one program has the figures of its trial, and the best and worst of its repetitions. Several
 programs under one load have their first and their last. Several loads have the best of each, and
-one comparison has its ratio. The last tile counts the verdicts. Pure. Must not know: HTML.
+one comparison has its ratio. The last tile counts the verdicts. Pure.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 How: the gathered data is merged over the runs. For the entries that are drawn, the record with the
 median score is fetched again, one at a time. A chart without data is left out, and so is what
-nobody could read, such as the thirtieth curve; the page says what was left out. Must not know:
-HTML.
+nobody could read, such as the thirtieth curve; the page says what was left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What came of it, in sentences: who is ahead, what ties, what does not count and why. Pure.
 
-Each sentence is made of the same figures as the tables. Must not know HTML: whatever is quoted is
-plain text, to be escaped by whoever shows it.
+Each sentence is made of the same figures as the tables.
 """
 
 from __future__ import annotations
