@@ -82,10 +82,11 @@ def labels(taken: Taken) -> dict[str, str]:
 
 def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]) -> list[Taken]:
     """Return the steps of a stored search, from the labels and the record of each row."""
-    return [
-        take(plan, Try(float(found["load"]), cast(Stage, found["stage"])), record)
-        for found, record in stored
-    ]
+    taken: list[Taken] = []
+    for found, record in stored:
+        following = Try(float(found["load"]), cast(Stage, found["stage"]))
+        taken.append(take(plan, following, record, taken))
+    return taken
 
 
 def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
@@ -98,8 +99,8 @@ def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
     done = outcome(plan, taken)
     if isinstance(done, NotFound) and done.why == "lost":
         return [each for each in taken if each.next.load == done.lowest][-1]
-    kept = [each for each in taken if each.judgement.outcome == "kept"]
-    ended = isinstance(done, NotFound) and done.why == "gone"
+    kept = [each for each in taken if each.step.outcome == "kept" and each.next.stage != "recover"]
+    ended = isinstance(done, NotFound) and done.why in ("gone", "unrecovered")
     if ended or taken[-1].next.stage == "confirm" or not kept:
         return taken[-1]
     return kept[-1]
@@ -250,10 +251,12 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
         return f"no result for {limit}: at {lowest} deliveries were lost or doubled"
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
+    before = "" if kept is None else f"; {load_text(plan, kept)} had kept {limit}, not confirmed"
+    if done.why == "unrecovered":
+        last = taken[-1]
+        slow = f"at {load_text(plan, last.next.load)} {last.judgement.why}"
+        return f"the server does not recover from {lowest}: {slow}{before}"
     if done.why == "gone":
-        before = (
-            "" if kept is None else f"; {load_text(plan, kept)} had kept {limit}, not confirmed"
-        )
         if len(taken) == 1:
             why = "; ".join(each.sentence() for each in unreached(taken[0].record))
             return f"the search ended at its first step, {lowest}: {plain(why)}"
