@@ -2,7 +2,7 @@
 
 How: over one connection without pipelining, requests and answers take turns. So the answer to a
 request is all that the server sends before that connection's next request, and the service time
-ends with the last segment of it. Must not know how the segments were captured.
+ends with the last segment of it.
 """
 
 from __future__ import annotations

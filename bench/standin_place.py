@@ -1,7 +1,6 @@
 """Stand-ins as places of the front: each is a connection to one of a few processes that play them.
 
 How: as with children of this machine (`trueload.places.local`), one thread reads the lines of all.
-Must not know what the lines mean.
 """
 
 from __future__ import annotations

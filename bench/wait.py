@@ -40,8 +40,8 @@ from trueload.protocol.plan import (
     PhaseDone,
     PhaseStarted,
     Ready,
-    Seen,
     Serve,
+    ServerReport,
 )
 from trueload.trial.plan import make_plan
 from trueload.trial.spec import CLOSED
@@ -83,7 +83,7 @@ CELLS = (Cell(64, 10), Cell(16_384, 1_000), *PRECISE, STEADY, FAST)
 class Run:
     """What both ends report of one run."""
 
-    seen: Seen
+    seen: ServerReport
     server_busy: float
     generator_busy: float
     measurement: Measurement

@@ -11,10 +11,10 @@ from samples import ENVIRONMENT
 from trueload.assemble.client import ClientObservation, EndSample, make_client_record
 from trueload.assemble.observation import HostSample
 from trueload.machine.accounting import MachineSample, ProcessSample, ThreadSample, TreeSample
-from trueload.machine.noise import NoiseSample, Used
+from trueload.machine.noise import NoiseSample, ProcessUse
 from trueload.protocol.client import Claim, ClientSetup, LatencyUs
-from trueload.protocol.server_report import Concurrent, Quantiles, Seen, Span
-from trueload.record.client import ClientAsked
+from trueload.protocol.server_report import Concurrent, Quantiles, ServerReport, Span
+from trueload.record.client import ClientTask
 from trueload.record.schema import Record
 
 S = 1_000_000_000
@@ -31,7 +31,7 @@ SETUP = ClientSetup(
     pipelining=1,
     keep_alive=True,
 )
-ASKED = ClientAsked(
+ASKED = ClientTask(
     setup=SETUP, requests=REQUESTS, warmup_requests=4_000, wait_ms=WAIT_MS, files=None
 )
 CLAIM = Claim(
@@ -41,7 +41,7 @@ CLAIM = Claim(
     latency_us=LatencyUs(p50=51_000, p90=60_000, p99=70_000, max=90_000),
 )
 LATE = Quantiles(count=REQUESTS, min=0, mean=90_000.0, p50=80_000, p90=100_000, p99=200_000, max=MS)
-SEEN = Seen(
+SEEN = ServerReport(
     type="seen",
     id="mark 3",
     began_ns=0,
@@ -112,7 +112,10 @@ def look(at_ns: int, client_ns: int, server_ns: int, *, server_cpu: int = 0) -> 
             server=tree(20, server_cpu, server_ns, at_ns),
             processes=NoiseSample(
                 at_ns=at_ns,
-                processes={(10, 7): Used(1, client_ns, 0), (20, 7): Used(1, server_ns, 0)},
+                processes={
+                    (10, 7): ProcessUse(1, client_ns, 0),
+                    (20, 7): ProcessUse(1, server_ns, 0),
+                },
                 programs_ns=client_ns + server_ns,
                 cpus=2,
             ),

@@ -14,7 +14,7 @@ from typing import Any
 
 from trueload.record.schema import Record
 from trueload.report.html.gather import gather
-from trueload.report.html.make import Made, make, page
+from trueload.report.html.make import HtmlReport, make, page
 from trueload.store.runs import Row, Run, Store
 
 FOLDER = Path(__file__).parent / "golden_report"
@@ -78,7 +78,7 @@ def put_records(store: Store, records: Sequence[Record], **of_run: Any) -> Run:
     return store.end_run(run)
 
 
-def made(store: Store, *runs: Run) -> Made:
+def made(store: Store, *runs: Run) -> HtmlReport:
     """Make the report of the runs."""
     return make(store, runs)
 

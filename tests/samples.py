@@ -24,12 +24,13 @@ from trueload.protocol.plan import (
     Second,
     Slots,
 )
-from trueload.record.account import Told
-from trueload.record.accounts.generator_times import ClientTime, ClientTimes
+from trueload.record.account import TrialFacts
+from trueload.record.accounts.generator_times import GeneratorTime, GeneratorTimes
 from trueload.record.schema import (
     SCHEMA,
     Check,
     Connections,
+    CpuWait,
     Environment,
     Generator,
     Host,
@@ -38,7 +39,6 @@ from trueload.record.schema import (
     RecordPlan,
     Server,
     Throughput,
-    Waited,
     Warmup,
     Window,
 )
@@ -74,7 +74,7 @@ GENERATOR = Generator(
     peak_rss_bytes=2_000_000,
     send_lag_p99_ns=None,
     lateness=Lateness(waited_ns=20_000_000),
-    waited=Waited(share=0.02, for_others=0.001),
+    waited=CpuWait(share=0.02, for_others=0.001),
 )
 SERVER = Server(
     source="found",
@@ -87,7 +87,7 @@ SERVER = Server(
     lifetime=Lifetime(user_s=1.0, system_s=2.0),
     pids=(4242,),
     allowed_cpus=(0,),
-    waited=Waited(share=0.03, for_others=0.002),
+    waited=CpuWait(share=0.03, for_others=0.002),
 )
 
 
@@ -116,9 +116,9 @@ def check_of(record: Record, name: str) -> Check:
     return next(check for check in record.checks if check.name == name)
 
 
-def told(window: Any, **more: Any) -> Told:
+def trial_facts(window: Any, **more: Any) -> TrialFacts:
     """What an account is made from: of a good record, but for this measurement."""
-    return Told(window=window, **{"generate": good_record().plan.generate, **more})
+    return TrialFacts(window=window, **{"generate": good_record().plan.generate, **more})
 
 
 def good_record(**changes: Any) -> Record:
@@ -152,9 +152,9 @@ def good_record(**changes: Any) -> Record:
             receive_lag=histogram((6_000, STAMPED)),
             round_trip=histogram((990_000, STAMPED)),
         ),
-        "client_ns": ClientTimes(
-            send=ClientTime(count=OK, p50=4_000, p99=4_000, max=4_000),
-            receive=ClientTime(count=STAMPED, p50=6_000, p99=6_000, max=6_000),
+        "client_ns": GeneratorTimes(
+            send=GeneratorTime(count=OK, p50=4_000, p99=4_000, max=4_000),
+            receive=GeneratorTime(count=STAMPED, p50=6_000, p99=6_000, max=6_000),
         ),
         "round_trip_ns": distribution(histogram((990_000, STAMPED))),
         "connections": connections(),

@@ -7,12 +7,15 @@ from typing import Any
 
 from samples import GENERATOR, SERVER, counts, good_record, histogram
 from trueload.protocol.lateness import Lateness, Stalls
-from trueload.record.schema import Waited
+from trueload.record.schema import CpuWait
 
 MS = 1_000_000
 GOOD = good_record()
 SHARED = {"server": SERVER.model_copy(update={"allowed_cpus": (0, 1)})}
-FOR_OTHERS, FOR_THE_SERVER = Waited(share=0.1, for_others=0.1), Waited(share=0.1, for_others=0.004)
+FOR_OTHERS, FOR_THE_SERVER = (
+    CpuWait(share=0.1, for_others=0.1),
+    CpuWait(share=0.1, for_others=0.004),
+)
 
 
 def stalls(length_ms: float, count: int, requests: int) -> tuple[Stalls, ...]:
@@ -27,7 +30,7 @@ def stopped(length_ms: float, count: int, requests: int, **changes: Any) -> dict
 
 
 def queued(
-    length_ms: float, count: int, requests: int, waited: Waited | None, **changes: Any
+    length_ms: float, count: int, requests: int, waited: CpuWait | None, **changes: Any
 ) -> dict[str, Any]:
     late = Lateness(waited_ns=MS, queued=stalls(length_ms, count, requests))
     update = {"lateness": late, "waited": waited, **changes}

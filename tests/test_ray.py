@@ -22,7 +22,7 @@ from harness import Server, Trueload
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError
-from trueload.places.host_wait import Arriving
+from trueload.places.host_wait import HostWait
 from trueload.places.ray import RayPlace, Reservation, reserve
 from waiting import has_ended, wait_until
 
@@ -204,8 +204,8 @@ def test_a_host_that_comes_later_is_waited_for(joined: RayCluster) -> None:
         if len(told) == 1:
             joined.add("host-late", at="late")
 
-    arriving = Arriving(round(BOUND_S * 1e9), announce)
-    with reserve(None, 1, labels={"at": "late"}, arriving=arriving) as reserved:
+    wait = HostWait(round(BOUND_S * 1e9), announce)
+    with reserve(None, 1, labels={"at": "late"}, wait=wait) as reserved:
         assert [place.name for place in reserved.places] == ["host-late"]
     assert told[0].startswith("waiting for hosts: 0 of 1 are there, ")
 

@@ -24,7 +24,7 @@ from trueload.engines.engine import (
     seen_since_mark,
 )
 from trueload.protocol.exchange import ServeHttp
-from trueload.protocol.plan import Faults, Seen, Serve
+from trueload.protocol.plan import Faults, Serve, ServerReport
 
 pytestmark = pytest.mark.engine
 
@@ -50,7 +50,7 @@ def load(address: str, requests: int, **plan: Any) -> EngineRun:
         return run_plan(engine, asked, by_requests(requests))
 
 
-def mark(engine: Engine, name: str) -> Seen:
+def mark(engine: Engine, name: str) -> ServerReport:
     return seen_since_mark(engine, name, WAIT_S)
 
 
@@ -99,7 +99,7 @@ def failing(**faults: Any) -> ServeHttp:
     return ServeHttp(record=True, faults=Faults(seed=5, **faults))
 
 
-def counts_against(service: ServeHttp, **plan: Any) -> tuple[dict[str, Any], Seen]:
+def counts_against(service: ServeHttp, **plan: Any) -> tuple[dict[str, Any], ServerReport]:
     """Return our generator's counts, and what the server reports."""
     with server(service, **plan.pop("serve", {})) as (engine, address):
         requests = plan.pop("requests", 400)

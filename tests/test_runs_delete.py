@@ -12,7 +12,7 @@ from trueload.cli.app import run as run_command
 from trueload.errors import UserError
 from trueload.ids import now_iso
 from trueload.store import runs as store_module
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 
 RECORD = good_record()
 
@@ -158,4 +158,4 @@ def test_a_damaged_store_is_left_as_it_is(path: Path, capsys: pytest.CaptureFixt
     with Store.open(path) as store:
         found = [row for run in store.runs() for row in store.rows(run)]
     assert any(isinstance(row, Row) for row in found)
-    assert any(isinstance(row, Damaged) for row in found)
+    assert any(isinstance(row, DamagedRow) for row in found)

@@ -186,7 +186,7 @@ def test_complaints_show_no_secret(trueload: Trueload, words: tuple[str, ...]) -
 
 def test_a_crash_report_is_private_and_has_no_secret(trueload: Trueload, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "import trueload.cli.run as run, sys\n"
+        "import trueload.commands.run as run, sys\n"
         "def broken(job): raise RuntimeError(f'at {sys.argv[2]}')\n"
         "run.run_job = broken\n"
     )

@@ -26,7 +26,7 @@ from trueload.errors import UserError
 from trueload.store import file as store_file
 from trueload.store import runs as store_module
 from trueload.store.file import APPLICATION_ID, BUSY_TIMEOUT_S, SCHEMA, StoreError
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 
 RECORD = good_record()
 PR_CAPBSET_DROP = 24  # prctl(2)
@@ -41,13 +41,13 @@ def filled(path: Path, rows: int = 5) -> Path:
     return path
 
 
-def readable(path: Path) -> tuple[list[Row], list[Damaged]]:
+def readable(path: Path) -> tuple[list[Row], list[DamagedRow]]:
     with Store.open(path) as store:
         found = [row for run in store.runs() for row in store.rows(run)]
         damaged = store.damaged_runs()
     return (
         [row for row in found if isinstance(row, Row)],
-        damaged + [row for row in found if isinstance(row, Damaged)],
+        damaged + [row for row in found if isinstance(row, DamagedRow)],
     )
 
 
@@ -367,7 +367,7 @@ def test_a_row_whose_record_was_changed_is_damaged_and_its_neighbours_are_not(
         db.execute('UPDATE rows SET labels = \'{"subject":"theirs"}\' WHERE number = 2')
     rows, damaged = readable(path)
     assert [row.number for row in rows] == [1, 3]
-    assert damaged == [Damaged(2, "its content does not match its checksum")]
+    assert damaged == [DamagedRow(2, "its content does not match its checksum")]
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_a_run_that_cannot_be_read_is_missed_and_the_others_are_there(tmp_path: 
         db.execute("DELETE FROM runs WHERE seq = 2")
     with Store.open(path) as store:
         assert [run.seq for run in store.runs()] == [1, 3]
-        assert store.damaged_runs() == [Damaged(None, "it cannot be read")]
+        assert store.damaged_runs() == [DamagedRow(None, "it cannot be read")]
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("ALTER TABLE runs RENAME COLUMN plan TO plans")
     with Store.open(path) as store:

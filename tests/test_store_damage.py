@@ -19,7 +19,7 @@ from trueload.record.schema import Record
 from trueload.store import file as store_file
 from trueload.store import runs as store_module
 from trueload.store.file import StoreError
-from trueload.store.runs import Damaged, Row, Store
+from trueload.store.runs import DamagedRow, Row, Store
 
 RECORD = good_record()
 PAGE = 4096
@@ -122,7 +122,7 @@ def check(path: Path) -> tuple[int, int]:
     for row in rows:
         assert isinstance(row.record, Record)
         assert row.record == RECORD
-    damaged += [row for row in found if isinstance(row, Damaged)]
+    damaged += [row for row in found if isinstance(row, DamagedRow)]
     return len(rows), len(damaged)
 
 
@@ -287,7 +287,7 @@ def test_behind_a_damaged_page_all_that_is_whole_is_found(tmp_path: Path) -> Non
     path.write_bytes(content[:leaf] + b"\xff" * PAGE + content[leaf + PAGE :])
     with Store.open(path) as store:
         rows = list(store.rows(store.find_run("last")))
-    lost = [n for n, row in enumerate(rows) if isinstance(row, Damaged)]
+    lost = [n for n, row in enumerate(rows) if isinstance(row, DamagedRow)]
     assert len(rows) == 300
     assert 100 in lost
     assert lost == list(range(lost[0], lost[0] + len(lost))), "one page, and nothing else"

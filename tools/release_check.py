@@ -1,7 +1,7 @@
 """Inspects what was built for a release, installs it into an empty environment, and uses it.
 
 How: a virtual environment whose commands see a PATH without compilers, a home folder and a store of
-their own. `release.py` calls this. Must not know how anything is built.
+their own. `release.py` calls this.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
+class Closeable(ABC):
     """A context manager that calls ``close`` at its end, however the block ended."""
 
     def __enter__(self) -> Self:

@@ -1,8 +1,7 @@
 """What the user is told when something cannot go on, and the exit codes of every command.
 
 An error that a user can cause or fix is a ``UserError``: one line that names the mistake, one line
-with the next step, and the exit code. Only the command line prints the two lines. This module must
-not know any other module of ours, so that every one of them may import it.
+with the next step, and the exit code. Only the command line prints the two lines.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Self
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 
 _OUTER: ContextVar[Interrupt | None] = ContextVar("outer", default=None)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -41,7 +41,7 @@ def _raise_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-class Interrupt(Closing):
+class Interrupt(Closeable):
     """A context in which the three signals set ``requested``; its end restores the handlers."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def within(outer: Interrupt) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Until:
+class EarlyEnd:
     """What ends a trial early: the user, or the end of the subject."""
 
     user: Interrupt

@@ -29,7 +29,7 @@ from trueload.machine.accounting import (
 )
 from trueload.machine.listeners import listeners, unix_listeners
 from trueload.machine.processes import descendants
-from trueload.trial.server_discovery import Followed, found_pids
+from trueload.trial.server_discovery import ServerProcesses, found_pids
 
 MS = 1_000_000
 IDLE = ProcessSample(
@@ -123,7 +123,7 @@ def test_of_a_process_that_ended_only_its_parent_or_its_group_tells() -> None:
 
 def test_a_server_that_was_found_is_followed_when_it_no_longer_listens() -> None:
     found = {os.getpid()}
-    server = ProcessTree(Followed(lambda _: set(found)))
+    server = ProcessTree(ServerProcesses(lambda _: set(found)))
     assert server.sample().pids == {os.getpid()}
     found.clear()
     assert server.sample().pids == {os.getpid()}, "without its socket"

@@ -10,7 +10,7 @@ from samples import PHASE, SERVER, good_record
 from trueload.assemble.server import make_backends
 from trueload.commands.place_options import read_where
 from trueload.errors import UserError
-from trueload.machine.noise import NoiseSample, Used
+from trueload.machine.noise import NoiseSample, ProcessUse
 from trueload.record.schema import Backend, Check, Record, Status
 from trueload.request.traffic import Traffic
 from trueload.trial.server_discovery import find_server
@@ -89,7 +89,7 @@ def test_who_was_started_by_us_cannot_be_named() -> None:
 
 def look(*used_s: float) -> NoiseSample:
     """Processes with pids from 50 on that have used these CPU times."""
-    processes = {(50 + n, 1): Used(1, round(each * S), 0) for n, each in enumerate(used_s)}
+    processes = {(50 + n, 1): ProcessUse(1, round(each * S), 0) for n, each in enumerate(used_s)}
     return NoiseSample(0, processes, 0, 1)
 
 

@@ -14,10 +14,10 @@ from trueload.protocol.client import (
     Claim,
     ClientContract,
     Conversation,
-    Counted,
     LatencyUs,
     Ready,
     Refusal,
+    ServerCounts,
     Unsupported,
     judge_claim,
     judge_conversation,
@@ -37,7 +37,7 @@ CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 LATENCY = LatencyUs(p50=21_000, p90=22_000, p99=23_000, max=24_000)
 TALK = Conversation(what="a talk", path="/wait/20", concurrency=4, pools=2, pool_size=2, go=(10,))
 FINE = Claim(ok=10, failed={}, elapsed_s=0.5, latency_us=LATENCY)
-SEEN = Counted(requests=10, ok=10, accepted=4, open_peak=4, at_once=4)
+SEEN = ServerCounts(requests=10, ok=10, accepted=4, open_peak=4, at_once=4)
 
 
 def claim(**changes: Any) -> Claim:
@@ -74,7 +74,7 @@ def test_failures_are_called_by_the_class_that_the_run_knows() -> None:
 
 CLOSING = {"keep_alive": False}
 # (changes to the conversation, what the server saw, the fault, given a claim of ten requests)
-COUNTS: list[tuple[dict[str, Any], Counted, str | None]] = [
+COUNTS: list[tuple[dict[str, Any], ServerCounts, str | None]] = [
     ({}, SEEN, None),
     ({}, replace(SEEN, ok=9), "claims 10 ok, but the server completed 9"),
     ({}, replace(SEEN, requests=11, ok=11), "claims only 10 ok, of 11"),
@@ -97,7 +97,7 @@ COUNTS: list[tuple[dict[str, Any], Counted, str | None]] = [
 
 @pytest.mark.parametrize(("changes", "seen", "fault"), COUNTS)
 def test_the_servers_counts_decide(
-    changes: dict[str, Any], seen: Counted, fault: str | None
+    changes: dict[str, Any], seen: ServerCounts, fault: str | None
 ) -> None:
     found = judge_conversation(TALK.model_copy(update=changes), [FINE], seen)
     assert found is None if fault is None else found is not None and fault in found

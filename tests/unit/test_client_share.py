@@ -19,11 +19,11 @@ from samples import (
     good_record,
     histogram,
     staged,
-    told,
+    trial_facts,
 )
 from trueload.protocol.plan import Histograms
 from trueload.protocol.sums import add_histograms
-from trueload.record.accounts.generator_times import CLIENT_TIMES, ClientTime, ClientTimes
+from trueload.record.accounts.generator_times import CLIENT_TIMES, GeneratorTime, GeneratorTimes
 from trueload.record.schema import Record, Status
 from trueload.report.result import client_share_text, result_lines
 from trueload.report.sheets import TRIALS, record_values
@@ -36,12 +36,12 @@ FULL = SERVER.model_copy(update={"saturation": 0.9})
 Times = tuple[tuple[int, int], ...]
 
 
-def account(found: Histograms) -> ClientTimes:
-    made: ClientTimes = CLIENT_TIMES.made(told(SimpleNamespace(histograms=found)))
+def account(found: Histograms) -> GeneratorTimes:
+    made: GeneratorTimes = CLIENT_TIMES.made(trial_facts(SimpleNamespace(histograms=found)))
     return made
 
 
-def times(send: Times = ((4 * US, OK),), receive: Times = ((6 * US, 1_000),)) -> ClientTimes:
+def times(send: Times = ((4 * US, OK),), receive: Times = ((6 * US, 1_000),)) -> GeneratorTimes:
     """The generator's own times; each is given as (value, count) pairs."""
     return account(histograms(send, receive))
 
@@ -58,7 +58,7 @@ def histograms(send: Times, receive: Times) -> Histograms:
     )
 
 
-def record(ours: ClientTimes, latency: Times = ((MS, OK),), **changes: Any) -> Record:
+def record(ours: GeneratorTimes, latency: Times = ((MS, OK),), **changes: Any) -> Record:
     """An open loop whose answers took these times."""
     encoded = histogram(*latency)
     fields: dict[str, Any] = {
@@ -101,7 +101,7 @@ def test_the_times_of_several_hosts_are_those_of_all_their_requests() -> None:
 
 
 def test_what_was_not_timed_is_null() -> None:
-    assert times((), ()) == ClientTimes(send=None, receive=None)
+    assert times((), ()) == GeneratorTimes(send=None, receive=None)
     assert times(receive=()).receive is None
     assert times(receive=()).send is not None
 
@@ -114,7 +114,7 @@ def test_a_record_from_before_there_were_such_times_is_read_and_has_none() -> No
     del old["histograms"]["round_trip"]
     found = Record.model_validate(old)
     assert found.round_trip_ns == Distribution()
-    assert found.client_ns == ClientTimes(send=None, receive=None)
+    assert found.client_ns == GeneratorTimes(send=None, receive=None)
     assert client_parts(found) == ()
 
 
@@ -167,7 +167,7 @@ def test_a_percentile_among_requests_that_never_ended_has_no_part() -> None:
 # --- the check
 
 
-def half(ns: int) -> ClientTimes:
+def half(ns: int) -> GeneratorTimes:
     """Times of ``ns`` at each end."""
     return times(send=((ns, OK),), receive=((ns, 1_000),))
 
@@ -219,7 +219,7 @@ CASES: list[tuple[str, Record, Status, str]] = [
      "unix socket"),
     ("nothing was sampled", record(times(receive=())), "n/a", "no answer's time of arrival"),
     ("too little was sampled", record(times(receive=((US, 99),))), "n/a", "99 answers"),
-    ("an older record", record(ClientTimes()), "n/a", "no answer's time of arrival"),
+    ("an older record", record(GeneratorTimes()), "n/a", "no answer's time of arrival"),
     ("most never ended", record(times(), counts=counts(
         ok=OK, issued=3 * OK, scheduled=3 * OK, cancelled=2 * OK)), "n/a", "never ended"),
 ]  # fmt: skip
@@ -245,7 +245,7 @@ def test_a_result_says_how_much_of_each_percentile_was_ours() -> None:
 
 
 def test_a_result_says_nothing_of_what_is_not_known() -> None:
-    assert not any("ours" in line for line in result_lines(record(ClientTimes())))
+    assert not any("ours" in line for line in result_lines(record(GeneratorTimes())))
 
 
 def test_a_page_shows_the_part_of_each_percentile_and_no_empty_column(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_page_shows_the_part_of_each_percentile_and_no_empty_column(tmp_path: 
     )
     with Store.open(tmp_path / "store.sqlite3") as store:
         known = html(store, put_records(store, [some]))
-        unknown = html(store, put_records(store, [record(ClientTimes())]))
+        unknown = html(store, put_records(store, [record(GeneratorTimes())]))
     assert "p50 ours" in known
     assert "140 us" in known
     assert "was spent in the generator" in known
@@ -267,9 +267,9 @@ def test_exports_have_both_parts() -> None:
     assert set(names) <= {each.name for each in TRIALS}
     assert [close_to(int(str(values[name])), US * us) for name, us in
             zip(names, (4, 4, 6, 6), strict=True)] == [True] * 4  # fmt: skip
-    untimed = record_values(record(ClientTimes()))
+    untimed = record_values(record(GeneratorTimes()))
     assert [untimed[name] for name in names] == [None] * 4
 
 
 def test_a_time_that_was_sampled_says_of_how_many() -> None:
-    assert times().receive == ClientTime(count=1_000, p50=6_003, p99=6_003, max=6_003)
+    assert times().receive == GeneratorTime(count=1_000, p50=6_003, p99=6_003, max=6_003)

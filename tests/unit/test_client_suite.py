@@ -14,7 +14,7 @@ from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.report import table
 from trueload.runner.client_session import patience_s, requests_for
-from trueload.runner.cpus import Layout, Unfit, lay_out_client
+from trueload.runner.cpus import Layout, NoLayout, lay_out_client
 from trueload.suites.changes import Changes
 from trueload.suites.clients import client_load
 from trueload.suites.definition import Suite, load_suite
@@ -30,7 +30,7 @@ from trueload.suites.plan import (
     trials,
 )
 from trueload.suites.pools import PlannedPools, beyond_limits, pool_labels
-from trueload.suites.summary import CellRows, Collected, tabulate
+from trueload.suites.summary import CellRows, RunCells, tabulate
 
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,7 +170,7 @@ def test_the_client_has_the_cpus_that_the_server_leaves(
 ) -> None:
     found = lay_out_client(cores, cpus, {}, threads, False)
     if expected is None:
-        assert isinstance(found, Unfit)
+        assert isinstance(found, NoLayout)
     else:
         assert found == Layout(*expected, shared=False)
 
@@ -190,7 +190,7 @@ def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None
         CellRows(Cell(subject("b"), made.loads[2]), unsupported="it has no pools"),
         CellRows(Cell(subject("a"), made.loads[3]), failed=["no answer within 20 s"]),
     ]
-    [one] = tabulate(Collected(tuple(after), (), ()), made)
+    [one] = tabulate(RunCells(tuple(after), (), ()), made)
     assert [s.cell.subject.name for s in one.ranked] == ["c/a"]
     assert [s.cell.subject.name for s in one.invalid] == ["c/b"]
     text = table.text([one], width=None, published=False)
@@ -233,7 +233,7 @@ def test_the_reason_of_a_client_is_told_once_for_all_of_its_pools(
     others = [
         rows(name, made, load) for name in "ab" for load in range(4) if (name, load) not in cells
     ]
-    tables = tabulate(Collected((*without, *others), (), ()), made)
+    tables = tabulate(RunCells((*without, *others), (), ()), made)
     text = table.text(tables, width=None, published=False)
     assert [line.strip() for line in text.splitlines() if "no pools" in line] == lines
 

@@ -9,7 +9,7 @@ import pytest
 from client_samples import ASKED, CLAIM, LATE, REQUESTS, SEEN, S, good_client_record, look
 from samples import check_of, good_record
 from trueload.assemble.client import EndSample
-from trueload.machine.throttling import Throttled
+from trueload.machine.throttling import ThrottleCounters
 from trueload.protocol.server_report import Concurrent
 from trueload.record.client import make_client_end
 from trueload.record.schema import Record, Status
@@ -47,8 +47,8 @@ def limited(client_ns: int = 0, server_ns: int = 0) -> dict[str, Any]:
     def held(at_ns: int, client_ns: int, server_ns: int) -> EndSample:
         end = look(at_ns, 9 * at_ns // 10, at_ns // 2)
         assert end.host.server is not None
-        server = replace(end.host.server, throttled={"/server": Throttled(server_ns, None)})
-        client = replace(end.client, throttled={"/client": Throttled(client_ns, None)})
+        server = replace(end.host.server, throttled={"/server": ThrottleCounters(server_ns, None)})
+        client = replace(end.client, throttled={"/client": ThrottleCounters(client_ns, None)})
         return replace(end, client=client, host=replace(end.host, server=server))
 
     return {"before": held(0, 0, 0), "after": held(S, client_ns, server_ns)}

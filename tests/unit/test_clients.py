@@ -15,7 +15,7 @@ from trueload.request.exchange import WsBroadcast
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.broadcast_rows import clients_header, clients_line, is_published, shootout_line
-from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
+from trueload.search.decide import NoSafeLoad, Outcome, SafeLoad, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take
 from trueload.search.judge import confirming_messages, judge_broadcast
 from trueload.search.result import exit_code, labels, plan_json, read_plan, read_steps, sentence
@@ -42,7 +42,7 @@ OVER: Outcome = "exceeded"
         ("between the last two", 1_000, None, [(1_000, KEPT), (2_000, OVER)],
          Try(1_414, "bisect")),
         ("a first step that is too large", 1_000, None, [(1_000, OVER)], Try(125, "bracket")),
-        ("not even one client", 1, None, [(1, OVER)], NotFound("none", 1)),
+        ("not even one client", 1, None, [(1, OVER)], NoSafeLoad("none", 1)),
     ],
 )  # fmt: skip
 def test_clients_join_by_steps_and_are_bisected_where_the_limit_was_crossed(
@@ -64,7 +64,7 @@ def test_the_largest_number_of_clients_is_found_to_two_percent(largest: int) -> 
         kept = following.load <= largest
         steps.append(Step(following.load, KEPT if kept else OVER, following.stage))
         assert len(steps) < 60
-    assert isinstance(following, Found)
+    assert isinstance(following, SafeLoad)
     assert following.above is not None
     assert following.load <= largest < following.above
     assert following.above <= max(following.load * 1.02, following.load + 1)
@@ -129,8 +129,8 @@ def test_what_was_lost_to_receivers_says_nothing_of_the_receipts() -> None:
     assert take(PLAN, Try(1_000, "bracket"), other).judgement.outcome == "exceeded"
 
 
-@pytest.mark.parametrize(("stops", "result"), [(True, NotFound("lost", 1_000)), (False, None)])
-def test_a_loss_ends_the_run_only_if_asked(stops: bool, result: NotFound | None) -> None:
+@pytest.mark.parametrize(("stops", "result"), [(True, NoSafeLoad("lost", 1_000)), (False, None)])
+def test_a_loss_ends_the_run_only_if_asked(stops: bool, result: NoSafeLoad | None) -> None:
     plan = SearchPlan("clients", LIMIT_500, PLAN.bounds, None, samples=100, stop_on_loss=stops)
     lossy = take(plan, Try(1_000, "bracket"), received(20, delivered=DELIVERED - 1, lost=1))
     assert outcome(plan, [lossy]) == result

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from trueload.commands import http, suite, ws
-from trueload.commands.command_line import Words, understand
+from trueload.commands.command_line import CommandLine, understand
 from trueload.commands.job import Job
 from trueload.errors import UserError
 from trueload.protocol.plan import Duration
@@ -20,7 +20,7 @@ from trueload.request.exchange import WsEcho
 URL = "http://127.0.0.1:8080/"
 
 
-def of_http(*arguments: object, **options: object) -> Words[Job]:
+def of_http(*arguments: object, **options: object) -> CommandLine[Job]:
     return understand(("http",), http.read_job, arguments, options, {"json": "call .to_dict()"})
 
 
@@ -59,7 +59,7 @@ def test_a_value_is_written_as_one_would_type_it(
 
 
 def test_what_was_understood_is_what_the_command_would_do() -> None:
-    job = of_http(URL, connections=8, duration="5s", fail_on="p99>20ms", no_save=True).meaning
+    job = of_http(URL, connections=8, duration="5s", fail_on="p99>20ms", no_save=True).value
     assert (job.spec.load.connections, job.spec.load.stop, job.given.no_save) == (
         8,
         Duration(ns=5 * 10**9),
@@ -70,9 +70,11 @@ def test_what_was_understood_is_what_the_command_would_do() -> None:
 
 def test_both_words_of_a_flag_can_be_said() -> None:
     for options in ({"text": False}, {"binary": True}):
-        words: Words[Job] = understand(("ws",), ws.read_job, ("ws://127.0.0.1:1/",), options, {})
+        words: CommandLine[Job] = understand(
+            ("ws",), ws.read_job, ("ws://127.0.0.1:1/",), options, {}
+        )
         assert "--binary" in words.words
-        exchange = words.meaning.spec.traffic.exchange
+        exchange = words.value.spec.traffic.exchange
         assert isinstance(exchange, WsEcho)
         assert not exchange.text
 
@@ -88,8 +90,8 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
     assert words.words[2:] == (
         *("http-servers", "--connections=8,64", "--subjects=nginx", "--subjects=go"),
     )
-    assert words.meaning.changes.connections == (8, 64)
-    assert words.meaning.given.subjects == ("nginx", "go")
+    assert words.value.changes.connections == (8, 64)
+    assert words.value.given.subjects == ("nginx", "go")
 
 
 @pytest.mark.parametrize(

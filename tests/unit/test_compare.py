@@ -38,7 +38,7 @@ from trueload.record.core_latency import MOVED as MOVED_BY_HOST
 from trueload.record.schema import CoreLatency, Record, Throughput
 from trueload.record.thresholds import RATIO, parse_condition
 from trueload.record.turn import Turn
-from trueload.report.compare import Compared, Format, render
+from trueload.report.compare import Format, ShownComparison, render
 
 
 def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
@@ -405,12 +405,12 @@ def test_a_trap_that_stays_invalid_spoils_no_suite() -> None:
 HOSTILE = 'x<script>"&|\x1b[31m`'
 
 
-def compared() -> Compared:
+def compared() -> ShownComparison:
     conditions = [parse_condition("throughput<0.95", RATIO)]
     comparison = compare(
         {HOSTILE: [record(100)] * 6, "gone": [record(1)]}, {HOSTILE: [record(80, seconds=1)] * 6}
     )
-    return Compared("one", "two", comparison, tuple(crossed_rows(comparison, conditions)))
+    return ShownComparison("one", "two", comparison, tuple(crossed_rows(comparison, conditions)))
 
 
 def test_text_and_markdown_say_what_was_found() -> None:
@@ -429,7 +429,7 @@ def test_text_and_markdown_say_what_was_found() -> None:
 @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
 def test_a_row_without_a_difference_says_how_many_pairs_take_one(format_: Format) -> None:
     found = compare({"": [record(100), record(103)]}, {"": [record(98), record(101)]})
-    text = render(Compared("one", "two", found, ()), format_)
+    text = render(ShownComparison("one", "two", found, ()), format_)
     if format_ == "json":
         row = json.loads(text)["rows"][0]
         needed = {each["metric"]: each["pairs_needed"] for each in row["ratios"]}
@@ -449,7 +449,7 @@ def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:
 
 def test_json_has_null_for_what_is_unknown() -> None:
     failed = record(100).model_copy(update={"counts": counts(failed={"reset": OK})})
-    shown = Compared("one", "two", compare({"": [record(100)] * 7}, {"": [failed] * 7}), ())
+    shown = ShownComparison("one", "two", compare({"": [record(100)] * 7}, {"": [failed] * 7}), ())
     found = json.loads(render(shown, "json"), parse_constant=lambda name: pytest.fail(name))
     p99 = next(each for each in found["rows"][0]["ratios"] if each["metric"] == "p99")
     assert (p99["new"], p99["ratio"], p99["word"]) == (None, None, "worse")
@@ -458,11 +458,11 @@ def test_json_has_null_for_what_is_unknown() -> None:
 @pytest.mark.parametrize("format_", ["text", "markdown", "junit"])
 def test_single_trials_are_unclear_in_the_same_words_in_every_format(format_: Format) -> None:
     single = compare({"": [record(100)]}, {"": [record(50, 2.0)]})
-    text = render(Compared("one", "two", single, ()), format_)
+    text = render(ShownComparison("one", "two", single, ()), format_)
     assert text.count(ONE_EACH) == len(METRICS)
     assert "better" not in text
     assert "worse" not in text
-    rows = json.loads(render(Compared("one", "two", single, ()), "json"))["rows"]
+    rows = json.loads(render(ShownComparison("one", "two", single, ()), "json"))["rows"]
     assert {f"{each['word']}: {each['why']}" for each in rows[0]["ratios"]} == {ONE_EACH}
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import counts, good_record, histogram, told
+from samples import counts, good_record, histogram, trial_facts
 from trueload.commands.http import read_job
 from trueload.errors import UserError
 from trueload.protocol.plan import Open
@@ -37,7 +37,7 @@ def seen(connected: int = 1000, full: int = 100, resumed: int = 900) -> Seen:
 
 def account(found: Seen, **of: Any) -> Openings:
     window = SimpleNamespace(openings=found, counts=counts(**of))
-    made: Openings | None = OPENINGS.made(told(window))
+    made: Openings | None = OPENINGS.made(trial_facts(window))
     assert made is not None
     return made
 

@@ -20,7 +20,7 @@ import pytest
 import typer
 from trueload.cli.app import COMMANDS, build_command, run
 from trueload.places.lab import read_lab
-from trueload.request.scenario import Beside, read_scenario
+from trueload.request.scenario import ScenarioFlags, read_scenario
 from trueload.request.url import parse_url
 from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, load_subject
@@ -180,7 +180,7 @@ def read_contract(path: Path) -> None:
 def read_steps(path: Path) -> None:
     users = path.with_name("users.csv")
     users.write_text("user,password\n")
-    read_scenario(path, Beside(parse_url("http://127.0.0.1:8080/"), data=users))
+    read_scenario(path, ScenarioFlags(parse_url("http://127.0.0.1:8080/"), data=users))
 
 
 READERS: dict[str, list[Callable[[Path], Any]]] = {

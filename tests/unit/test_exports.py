@@ -14,7 +14,7 @@ from samples import good_record
 from trueload.metrics import otlp
 from trueload.metrics.exports import KEPT, Exports, exporting
 from trueload.metrics.families import make_families
-from trueload.metrics.outlets import NOTHING_WANTED, Announce, Wanted
+from trueload.metrics.outlets import NOTHING_WANTED, Announce, ExporterOptions
 from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, unwatched
 from trueload.request.traffic import Traffic
@@ -168,7 +168,7 @@ def test_nothing_wanted_is_nothing_done() -> None:
 def test_at_the_end_all_are_finished_and_closed_and_trouble_is_told() -> None:
     notes: list[str] = []
     good, bad = Outlet(), Outlet("it failed")
-    with exporting(Wanted(), {}, Running(), notes.append) as exports:
+    with exporting(ExporterOptions(), {}, Running(), notes.append) as exports:
         exports.add(good)
         exports.add(bad)
     assert [(each.finished, each.closed) for each in (good, bad)] == [(1, 1)] * 2

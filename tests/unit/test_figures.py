@@ -30,7 +30,7 @@ from trueload.record.outcomes import Outcomes
 from trueload.record.schema import Claim, Record
 from trueload.record.thresholds import LIMIT, RATIO, crossed, parse_condition
 from trueload.record.turn import Letter, Turn
-from trueload.report.ab import Paired, crossed_sentence
+from trueload.report.ab import PairedTrials, crossed_sentence
 from trueload.report.accounts.hosts import host_line
 from trueload.report.accounts.targets import target_lines
 from trueload.report.apachebench import percentile_lines
@@ -46,7 +46,7 @@ from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.broadcast_rows import clients_line
 from trueload.search.decide import Try
-from trueload.search.execute import Taken
+from trueload.search.execute import StepResult
 from trueload.search.judge import judge_step
 from trueload.stats import Distribution, Quantile
 from trueload.store.runs import Row, Store
@@ -345,7 +345,7 @@ def test_of_several_trials_the_middle_one_decides_everywhere() -> None:
 
 def test_the_row_of_a_broadcast_says_so_too() -> None:
     limit = parse_condition("p50<1h", LIMIT)
-    taken = Taken(Try(100, "bracket"), RECORD, judge_step(RECORD, limit, "bracket"))
+    taken = StepResult(Try(100, "bracket"), RECORD, judge_step(RECORD, limit, "bracket"))
     row = re.split(r"\s{2,}", clients_line(taken).strip())
     assert (row[1], row[3], row[4]) == ("> 5.00 ms", "5.00 ms", "5.00 ms")
 
@@ -416,7 +416,7 @@ def test_a_ratio_of_means_is_no_better_for_requests_without_a_time() -> None:
     assert "6 requests that failed, were left open or were never sent" in found.sentence()
     pair: tuple[tuple[Letter, Record], ...] = (("a", good), ("b", bad))
     taken = [(Turn(number, letter), record) for number in range(1, 7) for letter, record in pair]
-    paired = Paired.of(("a", "b"), taken, seed=1, conditions=condition)
+    paired = PairedTrials.of(("a", "b"), taken, seed=1, conditions=condition)
     assert "mean of answers of B" in crossed_sentence(paired.crossed[0])
 
 

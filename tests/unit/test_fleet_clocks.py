@@ -10,7 +10,7 @@ from broadcast_samples import DELIVERED, broadcast
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import GOOD_HOST, check_of, distribution, histogram
-from trueload.engines.clock import DRIFT_NS_PER_NS, Agreed, Comparison, Offset, bounds_across
+from trueload.engines.clock import DRIFT_NS_PER_NS, Comparison, Offset, SharedOffset, bounds_across
 from trueload.engines.clock import Reading as Answer
 from trueload.protocol.plan import Deliveries as Reported
 from trueload.protocol.plan import DeliveryHistograms
@@ -42,7 +42,7 @@ def test_a_time_between_hosts_is_as_exact_as_both_clocks(
 
 
 def test_an_agreed_offset_is_as_wrong_as_it_ever_was() -> None:
-    agreed = Agreed(1_000)
+    agreed = SharedOffset(1_000)
     for offset, bound_ns in (
         (Offset(1_000, 50), 50),
         (Offset(1_020, 60), 80),
@@ -79,7 +79,7 @@ def test_no_time_is_more_wrong_than_the_bound_however_the_clock_drifts(
         if number == begins:
             known = comparison.offset(now_ns)
             assert known is not None
-            agreed = Agreed(known.ns)
+            agreed = SharedOffset(known.ns)
             at_ns.append(now_ns)
         asked_ns, now_ns = now_ns, now_ns + there_ns + back_ns
         answer = Answer(asked_ns, now_ns, asked_ns + there_ns + offset_at(asked_ns + there_ns))

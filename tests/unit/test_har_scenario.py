@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from trueload.cli.app import run
-from trueload.request.scenario import Beside, read_scenario, used_values
+from trueload.request.scenario import ScenarioFlags, read_scenario, used_values
 from trueload.request.steps import StepSpec
 from trueload.request.url import parse_url
 
@@ -35,7 +35,7 @@ def made(folder: Path, *entries: dict[str, Any], words: tuple[str, ...] = ()) ->
 
 
 def steps(folder: Path) -> tuple[StepSpec, ...]:
-    beside = Beside(parse_url("http://127.0.0.1:8080/"))
+    beside = ScenarioFlags(parse_url("http://127.0.0.1:8080/"))
     return read_scenario(folder / "scenario.toml", beside)[1]
 
 

@@ -8,17 +8,17 @@ from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.report.heading import Heading, heading_rows, search_heading
 from trueload.report.rows import row_text, row_width
 from trueload.search.decide import Outcome, Try
-from trueload.search.execute import SearchPlan, Taken, make_bounds
+from trueload.search.execute import SearchPlan, StepResult, make_bounds
 from trueload.search.judge import Judgement
 
 PLAN = SearchPlan("rate", parse_condition("p99<10ms", LIMIT), make_bounds("rate", None), None)
 
 
-def taken(load: float, outcome: Outcome) -> Taken:
-    return Taken(Try(load, "bracket"), good_record(), Judgement(outcome, "", ()))
+def taken(load: float, outcome: Outcome) -> StepResult:
+    return StepResult(Try(load, "bracket"), good_record(), Judgement(outcome, "", ()))
 
 
-def noted(*before: Taken, width: int = 116) -> list[str]:
+def noted(*before: StepResult, width: int = 116) -> list[str]:
     heading = search_heading(PLAN, before, Try(4_000, "bisect"))
     return [row_text(row).rstrip() for row in heading_rows(heading, width)]
 
@@ -35,7 +35,9 @@ def noted(*before: Taken, width: int = 116) -> list[str]:
         ([taken(9_000, "limited")], "limit p99<10ms   not judged 9,000 requests/s"),
     ],
 )
-def test_a_step_shows_between_which_loads_the_search_is(before: list[Taken], notes: str) -> None:
+def test_a_step_shows_between_which_loads_the_search_is(
+    before: list[StepResult], notes: str
+) -> None:
     assert noted(*before) == [notes]
 
 

@@ -9,7 +9,7 @@ from samples import GOOD_HOST, counts, distribution, good_record, histogram
 from trueload.metrics import names
 from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
-from trueload.record.accounts.generator_times import ClientTime, ClientTimes
+from trueload.record.accounts.generator_times import GeneratorTime, GeneratorTimes
 from trueload.record.groups import make_groups
 from trueload.record.schema import Host, Record
 from trueload.report.accounts.hosts import HEADER, host_grid, host_lines
@@ -22,7 +22,7 @@ from trueload.trial.spec import Progress, TrialSpec
 
 MS = 1_000_000
 LATENCY = histogram((2 * MS, 950), (9 * MS, 50))
-TIMES = ClientTime(count=1_000, p50=1_000, p99=2_000, max=3_000)
+TIMES = GeneratorTime(count=1_000, p50=1_000, p99=2_000, max=3_000)
 
 
 def host(place: str, **changes: Any) -> Host:
@@ -36,7 +36,7 @@ def host(place: str, **changes: Any) -> Host:
         "counts": counts(ok=1_000, issued=1_004, failed={"reset": 3, "status": 1}, unsent=7),
         "latency": LATENCY,
         "latency_ns": distribution(LATENCY),
-        "client_ns": ClientTimes(send=TIMES, receive=TIMES),
+        "client_ns": GeneratorTimes(send=TIMES, receive=TIMES),
         "clock_bound_ns": MS // 10,
         "start_ns": 5,
         **changes,

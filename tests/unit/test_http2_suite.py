@@ -10,7 +10,7 @@ from harness import ROOT
 from trueload.compare.run_records import row_name
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
-from trueload.record.client import ClientAsked
+from trueload.record.client import ClientTask
 from trueload.subjects.contracts import load_contract
 from trueload.suites.changes import Changes
 from trueload.suites.clients import client_load
@@ -96,7 +96,7 @@ def test_clients_have_streams_on_the_connections_of_their_pools() -> None:
     load = client_load(plan, Cell(SUBJECT, plan.loads[-1]))
     setup = load.setup("127.0.0.1:1", "https")
     assert (setup.url, setup.pipelining) == ("https://127.0.0.1:1/wait/10", 400)
-    asked = ClientAsked(
+    asked = ClientTask(
         setup=setup, requests=1, warmup_requests=0, wait_ms=10, files=None, max_streams=100
     )
     assert (asked.room, asked.pool_at_once, asked.at_once) == (1, 100, 100)

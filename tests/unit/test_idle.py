@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from samples import check_of, good_record, server_tree, told
+from samples import check_of, good_record, server_tree, trial_facts
 from trueload.assemble.observation import Observation, PhaseLog
 from trueload.assemble.trial import NO_CONNECTIONS, measure_from_ticks
 from trueload.machine.accounting import TreeSample
@@ -54,7 +54,7 @@ def steps() -> list[Step]:
 
 def account(seen: list[Step], held: int | None) -> Idle | None:
     window = SimpleNamespace(connections=SimpleNamespace(idle_open=held))
-    made: Idle | None = IDLE.made(told(window, steps=seen, complete=held is not None))
+    made: Idle | None = IDLE.made(trial_facts(window, steps=seen, complete=held is not None))
     return made
 
 

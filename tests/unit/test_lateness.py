@@ -20,7 +20,7 @@ from stall_samples import (
 )
 from trueload.engines.merge import merge_lateness
 from trueload.protocol.lateness import Lateness
-from trueload.record.schema import Status, Waited
+from trueload.record.schema import CpuWait, Status
 
 OPEN = {"plan": GOOD.plan.model_copy(update={"window": staged((OK, OK))})}
 FIVE_MS: Mapping[float, int] = {5: 9_890, 52: 110}
@@ -72,15 +72,15 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
      "8.1 % of the window"),
     ("it is not known for whom", {**queued(9, 9, 64, None), **SHARED}, "pass", "never stood still"),
     ("half of the waits were for others", {
-        **queued(9, 9, 64, Waited(share=0.1, for_others=0.05)), **SHARED},
+        **queued(9, 9, 64, CpuWait(share=0.1, for_others=0.05)), **SHARED},
      "warn", "4 % of the window"),
     ("its CPU limit stopped it for less than a turn of the scheduler", {
         **answers({5: 9_970, 8: 30}), **OPEN,
-        **queued(3, 1, 64, Waited(share=0.006, for_others=0.0), throttled_share=0.002)},
+        **queued(3, 1, 64, CpuWait(share=0.006, for_others=0.0), throttled_share=0.002)},
      "fail", "up to 3.00 ms of p99.9 8.00 ms"),
     ("others did for as long", {
         **answers({5: 9_970, 8: 30}), **OPEN,
-        **queued(3, 1, 64, Waited(share=0.006, for_others=0.006), throttled_share=0.0005)},
+        **queued(3, 1, 64, CpuWait(share=0.006, for_others=0.006), throttled_share=0.0005)},
      "pass", ""),
     ("its CPU limit stopped it", queued(9, 9, 64, FOR_THE_SERVER, throttled_share=0.08), "fail",
      "of the window"),

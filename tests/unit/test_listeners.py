@@ -16,7 +16,7 @@ from trueload.machine.listeners import (
 )
 from trueload.machine.sock_diag import Address, dump
 from trueload.trial import server_discovery
-from trueload.trial.server_discovery import Followed, found_pids
+from trueload.trial.server_discovery import ServerProcesses, found_pids
 
 ADDRESSES = [
     (socket.AF_INET, "127.0.0.1"),
@@ -71,7 +71,7 @@ def test_a_server_that_is_known_is_looked_for_only_where_a_new_socket_listens(
     monkeypatch.setattr(server_discovery, "socket_owners", look)
     with socket.create_server(("127.0.0.1", 0), reuse_port=True) as server:
         port = server.getsockname()[1]
-        follow = Followed(lambda known: found_pids(f"127.0.0.1:{port}", known=known))
+        follow = ServerProcesses(lambda known: found_pids(f"127.0.0.1:{port}", known=known))
         assert [follow(), follow(), follow()] == [{os.getpid()}] * 3
         assert len(looks) == 1
         monkeypatch.setattr(server_discovery, "hold_all", lambda pids, inodes: len(inodes) == 1)

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import pytest
-from trueload.engines.losses import Cut, Loss, Sign, judge
+from trueload.engines.losses import ChannelEnd, LifeSign, Loss, judge
 
 NOW_S, SILENCE_S = 100.0, 1.5
 JUMP = "the jump host j"
 
 
-def there(index: int) -> Sign:
-    return Sign(index, NOW_S - 0.1)
+def there(index: int) -> LifeSign:
+    return LifeSign(index, NOW_S - 0.1)
 
 
-def silent(index: int, for_s: float = 1.6) -> Sign:
-    return Sign(index, NOW_S - for_s)
+def silent(index: int, for_s: float = 1.6) -> LifeSign:
+    return LifeSign(index, NOW_S - for_s)
 
 
-def cut(index: int, *, ago_s: float = 0.5, heard_s: float = 0.6) -> Sign:
-    ended = Cut(NOW_S - ago_s, f"ssh has lost h{index}: gone", "gone")
-    return Sign(index, NOW_S - heard_s, ended)
+def cut(index: int, *, ago_s: float = 0.5, heard_s: float = 0.6) -> LifeSign:
+    ended = ChannelEnd(NOW_S - ago_s, f"ssh has lost h{index}: gone", "gone")
+    return LifeSign(index, NOW_S - heard_s, ended)
 
 
-def told(index: int) -> Sign:
-    ended = Cut(NOW_S - 0.5, "the API server is gone", "", names_way=True)
-    return Sign(index, NOW_S - 0.6, ended)
+def told(index: int) -> LifeSign:
+    ended = ChannelEnd(NOW_S - 0.5, "the API server is gone", "", names_way=True)
+    return LifeSign(index, NOW_S - 0.6, ended)
 
 
-def awaited(index: int) -> Sign:
-    return Sign(index, NOW_S - 1.6, is_awaited=True)
+def awaited(index: int) -> LifeSign:
+    return LifeSign(index, NOW_S - 1.6, is_awaited=True)
 
 
 def alone(index: int, what: str) -> Loss:
@@ -43,7 +43,7 @@ ALL_SILENT = "the way to all 3 hosts is lost: nothing was heard of any of them f
 NO_WAY: dict[int, str] = {}
 ALL_BY_JUMP = dict.fromkeys(range(3), JUMP)
 TWO_BY_JUMP = {0: JUMP, 1: JUMP}
-CASES: list[tuple[str, list[Sign], dict[int, str], list[Loss]]] = [
+CASES: list[tuple[str, list[LifeSign], dict[int, str], list[Loss]]] = [
     ("none", [there(0), there(1)], NO_WAY, []),
     ("one of two falls silent", [silent(0), there(1)], NO_WAY, [silent_alone(0)]),
     ("the only one falls silent", [silent(0)], NO_WAY, [silent_alone(0)]),
@@ -106,6 +106,6 @@ CASES: list[tuple[str, list[Sign], dict[int, str], list[Loss]]] = [
 
 @pytest.mark.parametrize(("why", "hosts", "ways", "losses"), CASES, ids=[case[0] for case in CASES])
 def test_who_is_to_blame(
-    why: str, hosts: list[Sign], ways: dict[int, str], losses: list[Loss]
+    why: str, hosts: list[LifeSign], ways: dict[int, str], losses: list[Loss]
 ) -> None:
     assert judge(hosts, NOW_S, SILENCE_S, ways.get) == losses, why

@@ -10,12 +10,12 @@ from trueload.commands.place_options import check_allowed_losses
 from trueload.engines.host_ticks import HOST_SECONDS_MOST, condensed
 from trueload.engines.twins import numbers_of
 from trueload.errors import UserError
-from trueload.places.names import GeneratorHost, RayCluster, SshHost, Where
+from trueload.places.names import GeneratorHost, Placement, RayCluster, SshHost
 from trueload.protocol.plan import Machine, Second
 from trueload.record.schema import Host, Trouble
 from trueload.report.accounts.hosts import HOSTS_SHOWN, host_lines
 from trueload.report.result import result_lines
-from trueload.runner.trials import Failed, Measured, Searched, Step
+from trueload.runner.trials import SearchOutcome, Step, TrialFailure, TrialResult
 from trueload.suites.execute import lost_host
 from trueload.verdict import CHECKS
 
@@ -166,10 +166,10 @@ def test_a_condensed_series_has_every_request_in_few_bins(
     assert all(each.t_s % each.width_s == 0 and not each.latency for each in short)
 
 
-def measured(trouble: Trouble | None, step: Trouble | None = None) -> Measured:
+def measured(trouble: Trouble | None, step: Trouble | None = None) -> TrialResult:
     record, other = (good_record(trouble=each) for each in (trouble, step))
-    searched = Searched(record, {}, (Step(other, {}),), finished=False)
-    return Measured(record, None, None, "", searched)
+    searched = SearchOutcome(record, {}, (Step(other, {}),), finished=False)
+    return TrialResult(record, None, None, "", searched)
 
 
 @pytest.mark.parametrize(
@@ -180,17 +180,17 @@ def measured(trouble: Trouble | None, step: Trouble | None = None) -> Measured:
         ("a trial with a lost host", measured(LOST), LOST.what),
         ("a step with a lost host", measured(None, LOST), LOST.what),
         ("the engine here died", measured(DIED), ""),
-        ("a subject that fails", Failed("it ended", ""), ""),
-        ("a host that cannot be reached", Failed("no route", "", lost=True), "no route"),
+        ("a subject that fails", TrialFailure("it ended", ""), ""),
+        ("a host that cannot be reached", TrialFailure("no route", "", lost=True), "no route"),
     ],
 )
 def test_what_a_suite_measures_again(
-    why: str, outcome: Measured | Failed | None, expected: str
+    why: str, outcome: TrialResult | TrialFailure | None, expected: str
 ) -> None:
     assert lost_host(outcome) == expected, why
 
 
-TWO = Where(
+TWO = Placement(
     generators=(GeneratorHost(place=SshHost("a")), GeneratorHost(place=RayCluster())), hosts=3
 )
 
@@ -198,16 +198,16 @@ TWO = Where(
 @pytest.mark.parametrize(
     ("allowed", "where", "searches", "words"),
     [
-        (None, Where(), True, None),
+        (None, Placement(), True, None),
         (1, TWO, False, None),
         (3, TWO, False, None),
         (4, TWO, False, "would leave no host: the load comes from 4 hosts"),
-        (1, Where(), False, "would leave no host: the load comes from 1 host"),
+        (1, Placement(), False, "would leave no host: the load comes from 1 host"),
         (1, TWO, True, "a search needs all of its hosts"),
     ],
 )
 def test_how_many_hosts_may_be_lost(
-    allowed: int | None, where: Where, searches: bool, words: str | None
+    allowed: int | None, where: Placement, searches: bool, words: str | None
 ) -> None:
     if words is None:
         assert check_allowed_losses(allowed, where, searches=searches) == (allowed or 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from samples import GENERATOR, SERVER, good_record
 from trueload.api.results.result import Result
-from trueload.cli.run import exit_code
+from trueload.commands.output import exit_code
 from trueload.compare.difference import NO_BOUNDS, Bounds, bound_texts, of_pairs, of_trials
 from trueload.compare.trials import compare
 from trueload.errors import ExitCode

@@ -7,7 +7,7 @@ import resource
 import subprocess
 
 from trueload.machine.facts import Machine, observe
-from trueload.machine.remote import SCRIPT, Printed, machine_of, parse_printed
+from trueload.machine.remote import SCRIPT, ScriptOutput, machine_of, parse_printed
 
 # Two CPUs of three that a program may use; one second in which the first was idle for half of it,
 # stolen for a quarter, and the second idle.
@@ -58,11 +58,11 @@ kvm-clock
 """
 
 
-def read(text: str) -> Printed:
+def read(text: str) -> ScriptOutput:
     return parse_printed(text.strip().split("\n"))
 
 
-def machine(printed: Printed) -> Machine:
+def machine(printed: ScriptOutput) -> Machine:
     return machine_of(printed, printed.cpus(), can_pin=True, wakeups=None)
 
 

@@ -11,7 +11,7 @@ from trueload.machine.accounting import CpuTimes, MachineSample, ThreadSample, T
 from trueload.machine.noise import (
     CpuUse,
     NoiseSample,
-    Used,
+    ProcessUse,
     Wait,
     beside,
     cpu_use,
@@ -28,7 +28,7 @@ def sample(at_s: float, programs_s: float, waited_s: float = 0, **used_s: float)
     """A sample on two CPUs, with the CPU seconds of each process by name."""
     pids = {name.upper(): seconds for name, seconds in used_s.items()}
     processes = {
-        (globals()[name], 5): Used(
+        (globals()[name], 5): ProcessUse(
             PARENTS[globals()[name]],
             int(seconds * S),
             int(waited_s * S) if name == "SERVER" else 0,

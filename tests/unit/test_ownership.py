@@ -13,7 +13,7 @@ from trueload.errors import UserError
 from trueload.files import catalogue
 from trueload.files.ownership import (
     Fault,
-    Trusted,
+    TrustedUsers,
     also_writers_of,
     is_private,
     judge,
@@ -26,7 +26,7 @@ from trueload.subjects.manifest import parse_selects, select_subjects
 ME, STRANGER, MY_GROUP, STAFF = 1000, 1001, 1000, 50
 OVERFLOW = 65534
 DIR, FILE, LINK = stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
-HERE = Trusted(frozenset({0, ME}), frozenset({MY_GROUP}))
+HERE = TrustedUsers(frozenset({0, ME}), frozenset({MY_GROUP}))
 only_root_gives_files_away = pytest.mark.needs("root")
 
 
@@ -302,9 +302,9 @@ def test_writers_of_the_package_are_added(tmp_path: Path) -> None:
     here = trusted_here()
     own = tmp_path.stat()
     tmp_path.chmod(0o755)
-    assert also_writers_of(here, tmp_path) == Trusted(here.uids | {own.st_uid}, here.gids)
+    assert also_writers_of(here, tmp_path) == TrustedUsers(here.uids | {own.st_uid}, here.gids)
     tmp_path.chmod(0o775)
-    assert also_writers_of(Trusted(frozenset()), tmp_path) == Trusted(
+    assert also_writers_of(TrustedUsers(frozenset()), tmp_path) == TrustedUsers(
         frozenset({own.st_uid}), frozenset({own.st_gid})
     )
     tmp_path.chmod(0o777)

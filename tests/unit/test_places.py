@@ -16,13 +16,13 @@ from trueload.places.lab import read_lab
 from trueload.places.names import (
     CommandHost,
     GeneratorHost,
-    Here,
     K8sPods,
     Named,
+    Placement,
     RayCluster,
     ServerHost,
     SshHost,
-    Where,
+    ThisMachine,
     parse_place,
 )
 from trueload.places.open import open_places
@@ -31,7 +31,7 @@ from trueload.places.open import open_places
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("local", Here()),
+        ("local", ThisMachine()),
         ("ssh:load1", SshHost("load1")),
         ("ssh:me@load1", SshHost("me@load1")),
         ("ssh:me@10.0.0.1", SshHost("me@10.0.0.1")),
@@ -142,7 +142,7 @@ def generators(*texts: str) -> list[Named]:
 def test_places_that_are_named_are_taken_in_their_order_and_none_is_here() -> None:
     chosen = choose_places(generators("ssh:b", "local", "ssh:a"))
     assert [each.place.name for each in chosen.generators] == ["ssh:b", "local", "ssh:a"]
-    assert choose_places().generators == (GeneratorHost(place=Here()),)
+    assert choose_places().generators == (GeneratorHost(place=ThisMachine()),)
     assert choose_places().all_here
     assert not chosen.all_here
     assert choose_places(generators("ray"), hosts=3).hosts == 3
@@ -199,7 +199,7 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
         GeneratorHost(
             place=SshHost("me@load1"), cpus=(0, 1, 2), local_addresses=("10.0.0.11", "10.0.0.12")
         ),
-        GeneratorHost(place=Here()),
+        GeneratorHost(place=ThisMachine()),
     )
     big = ServerHost(place=SshHost("big"), cpus=(0, 2), address="10.0.0.1")
     assert (where.server, where.lab_server) == (None, big)
@@ -263,7 +263,7 @@ def test_a_lab_with_the_removed_key_tree_is_refused_with_what_to_do(tmp_path: Pa
 )
 def test_more_hosts_than_have_been_tested_are_warned_of(hosts: int, told: list[str]) -> None:
     lines: list[str] = []
-    where = Where(generators=(GeneratorHost(place=Here()),) * hosts)
+    where = Placement(generators=(GeneratorHost(place=ThisMachine()),) * hosts)
     with open_places(where, Path("engine"), announce=lines.append) as opened:
         assert len(opened) == hosts
     assert lines == told
@@ -284,7 +284,7 @@ def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) 
         choose_places(generators("local"), lab=lab)
     with pytest.raises(UserError, match="--lab and --hosts exclude"):
         choose_places(hosts=2, lab=lab)
-    assert choose_places(lab=lab, server=Here()).server == ServerHost(place=Here())
+    assert choose_places(lab=lab, server=ThisMachine()).server == ServerHost(place=ThisMachine())
     assert choose_places(lab=lab, server=SshHost("big")).server == read_lab(lab).lab_server
     with pytest.raises(UserError, match="not started on a Ray cluster"):
         choose_places(server=RayCluster())

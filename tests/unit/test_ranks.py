@@ -7,13 +7,13 @@ import random
 
 import pytest
 from trueload import stats
-from trueload.suites.ranks import Places, Scored, _chance, _Described, known_above, places
+from trueload.suites.ranks import Places, RowScore, _chance, _Described, known_above, places
 
 REPETITIONS = 6
 
 
-def scored(*scores: float, lower_bound: bool = False) -> Scored:
-    return Scored(scores, stats.median(scores) or 0.0, lower_bound)
+def scored(*scores: float, lower_bound: bool = False) -> RowScore:
+    return RowScore(scores, stats.median(scores) or 0.0, lower_bound)
 
 
 def normal(draw: random.Random) -> float:
@@ -118,7 +118,7 @@ KNOWN = [
 
 @pytest.mark.parametrize(("what", "rows", "expected"), KNOWN, ids=[each[0] for each in KNOWN])
 def test_what_is_known_of_two_rows(
-    what: str, rows: list[Scored], expected: set[tuple[int, int]]
+    what: str, rows: list[RowScore], expected: set[tuple[int, int]]
 ) -> None:
     assert known_above(rows) == expected, what
 

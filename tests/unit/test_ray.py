@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from trueload.deadline import within
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
+from trueload.places import ChannelClosedError, HostGoneError, LinkLostError
 from trueload.places.ray import cluster, reserve
 from trueload.places.ray.actor import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
-from trueload.places.ray.link import BROKEN, NO_HEAD, SILENT, Way, why_way
+from trueload.places.ray.link import BROKEN, NO_HEAD, SILENT, Link, why_broken
 from trueload.places.ray.outbox import WAITING_BYTES_MAX, Outbox
-from trueload.places.ray.pipes import Talks
+from trueload.places.ray.pipes import ProgramPipes
 
 
 def test_nothing_imports_ray_before_it_is_asked_for() -> None:
@@ -129,10 +129,10 @@ class Group:
 
 def test_one_more_host_is_none_of_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [Group("c", waits=1), Group("d", waits=0), Group("e", waits=9)]
-    requests: list[cluster.Asked] = []
+    requests: list[cluster.HostRequest] = []
     left: list[Any] = []
 
-    def request(asked: cluster.Asked) -> Group:
+    def request(asked: cluster.HostRequest) -> Group:
         requests.append(asked)
         return groups[len(requests) - 1]
 
@@ -142,8 +142,8 @@ def test_one_more_host_is_none_of_those_that_there_are(monkeypatch: pytest.Monke
     monkeypatch.setattr(cluster, "what_it_has", lambda ray: "the cluster has 2 hosts")
     monkeypatch.setattr(cluster, "leave", lambda _, groups, places: left.extend(groups))
     first, places = Group("ab", waits=0), ["host a", "host b"]
-    asked = cluster.Asked(2, {"role": "load"}, 30.0)
-    joined = cluster.Cluster(None, Way("the Ray cluster"), Talks())
+    asked = cluster.HostRequest(2, {"role": "load"}, 30.0)
+    joined = cluster.Cluster(None, Link("the Ray cluster"), ProgramPipes())
     reservation = cluster.Reservation(joined, first, places, asked)  # type: ignore[arg-type]
     with pytest.raises(HostError, match="there is no other host: the cluster has 2 hosts"):
         reservation.one_more()
@@ -255,19 +255,19 @@ def test_why_an_actor_died_is_told_in_a_few_words(text: str, words: str) -> None
 def test_whose_fault_a_failed_call_is(
     why: str, error: Exception, others_s: list[float], reached: bool, expected: str | None
 ) -> None:
-    assert why_way(error, others_s, 10.0, lambda: reached) == expected, why
+    assert why_broken(error, others_s, 10.0, lambda: reached) == expected, why
 
 
 def test_only_hosts_that_are_listened_to_are_compared() -> None:
-    way = Way("the Ray cluster", lambda: False)
-    way.heard("b")
-    lost = way.blame("a", TimeoutError(), "silent")
+    link = Link("the Ray cluster", lambda: False)
+    link.heard("b")
+    lost = link.blame("a", TimeoutError(), "silent")
     assert (type(lost), str(lost)) == (HostGoneError, "host a is lost: silent")
-    assert way.lost is None
-    way.forget("b")
-    cut_off = way.blame("a", TimeoutError(), "silent")
-    assert (type(cut_off), str(cut_off)) == (WayGoneError, f"the Ray cluster is lost: {NO_HEAD}")
-    assert way.lost == str(cut_off)
+    assert link.lost is None
+    link.forget("b")
+    cut_off = link.blame("a", TimeoutError(), "silent")
+    assert (type(cut_off), str(cut_off)) == (LinkLostError, f"the Ray cluster is lost: {NO_HEAD}")
+    assert link.lost == str(cut_off)
 
 
 SOON_S = 0.0  # a deadline that has passed

@@ -20,16 +20,16 @@ from trueload.places import ChannelClosedError, HostGoneError
 from trueload.places.lines import Lines
 from trueload.places.ray import host, pipes
 from trueload.places.ray.actor import Actor
-from trueload.places.ray.link import Way
+from trueload.places.ray.link import Link
 from trueload.places.ray.outbox import PIECE_BYTES, Outbox
-from trueload.places.ray.pipes import HOLD_S, LOOK_EVERY_S, PAUSE_S, SILENT_S, Talk
+from trueload.places.ray.pipes import HOLD_S, LOOK_EVERY_S, PAUSE_S, SILENT_S, ProgramPipe
 
 BOUND_S = 30.0
 SH = shutil.which("sh") or "/bin/sh"
 
 
 class Setting:
-    """A talk with a stand-in, and what it has read and is to write. It also stands in for an actor,
+    """A pipe with a stand-in, and what it has read and is to write. It also stands in for an actor,
     whose methods note their calls, and for the module ``time``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +41,8 @@ class Setting:
         self.done: queue.SimpleQueue[pipes.Event] = queue.SimpleQueue()
         self.lines, self.outbox = Lines(), Outbox()
         self.exchange = self.log = SimpleNamespace(remote=self.remote)
-        self.actor = Actor(None, self, "a", Way("the Ray cluster"))
-        self.talk = Talk(self.actor, 1, self.lines, self.outbox)
+        self.actor = Actor(None, self, "a", Link("the Ray cluster"))
+        self.pipe = ProgramPipe(self.actor, 1, self.lines, self.outbox)
 
     def monotonic(self) -> float:
         return self.now_s
@@ -65,7 +65,7 @@ class Setting:
     def call(self) -> list[tuple[bytes, bool]]:
         """Make the call that is due, if one is; return what each new one brings."""
         before = len(self.calls)
-        self.talk.call(self.done)
+        self.pipe.call(self.done)
         return [each.arguments[1:3] for each in self.calls[before:]]
 
     def answer(self, number: int, *answer: Any) -> None:
@@ -74,9 +74,9 @@ class Setting:
         self.take()
 
     def take(self) -> None:
-        talk, answer = self.done.get_nowait()
+        pipe, answer = self.done.get_nowait()
         assert answer is not None
-        talk.take(answer)
+        pipe.take(answer)
 
     def after(self, seconds: float) -> None:
         self.now_s += seconds
@@ -169,8 +169,8 @@ def test_a_reader_that_lags_stops_the_calls(
     there.answer(0, 1, b"a\nb\nc\n", 0, None, False)
     there.after(PAUSE_S)
     assert there.call() == []
-    there.talk.look(0.0)
-    assert not there.talk.is_over, "it was asked nothing, so it is not silent"
+    there.pipe.look(0.0)
+    assert not there.pipe.is_over, "it was asked nothing, so it is not silent"
     assert there.read() == [b"a", b"b", b"c"]
     assert there.call() == [READ]
 
@@ -180,18 +180,18 @@ def test_a_host_that_does_not_answer_is_lost_but_not_if_the_front_stood_still(
 ) -> None:
     there.call()
     there.after(SILENT_S)
-    there.talk.look(0.0)
-    assert (there.talk.is_over, there.talk.is_unanswered) == (False, True)
+    there.pipe.look(0.0)
+    assert (there.pipe.is_over, there.pipe.is_unanswered) == (False, True)
     there.after(5.0)
-    assert not there.talk.is_unanswered, "nobody waits for a thread that is held up"
-    there.talk.look(5.0)
-    assert not there.talk.is_over
+    assert not there.pipe.is_unanswered, "nobody waits for a thread that is held up"
+    there.pipe.look(5.0)
+    assert not there.pipe.is_over
     there.after(LOOK_EVERY_S)
-    there.talk.look(LOOK_EVERY_S)
-    there.talk.look(0.0)
+    there.pipe.look(LOOK_EVERY_S)
+    there.pipe.look(0.0)
     there.after(LOOK_EVERY_S)
-    there.talk.look(0.0)
-    assert there.talk.is_over
+    there.pipe.look(0.0)
+    assert there.pipe.is_over
     for use in (lambda: there.lines.read(0.0), lambda: there.put(b"x\n")):
         with pytest.raises(HostGoneError, match=r"host a is lost: it has not answered for 1\.8 s"):
             use()
@@ -220,8 +220,8 @@ def test_only_a_break_that_lasts_loses_a_host(
         if there.call():
             tries = [now + each for each in SENT_AGAIN]
             answers.append(1 + next(each for each in tries if each - break_at not in range(steps)))
-        there.talk.look(0.0)
-        if there.talk.is_over:
+        there.pipe.look(0.0)
+        if there.pipe.is_over:
             lost_at.append(now - break_at)
         there.after(STEP_S)
     assert not lost_at if survives else 1.2 < lost_at[0] * STEP_S < 2.0
@@ -242,7 +242,7 @@ def test_a_call_that_fails_loses_the_host_and_ends_what_waits_for_it(there: Sett
 def test_what_comes_after_a_kill_is_dropped(there: Setting) -> None:
     there.call()
     there.lines.stop()
-    there.talk.end(ChannelClosedError("it has been killed"))
+    there.pipe.end(ChannelClosedError("it has been killed"))
     there.answer(0, 1, b"more\n", 0, None, False)
     assert there.call() == []
     with pytest.raises(ChannelClosedError, match="it has been killed"):

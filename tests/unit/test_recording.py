@@ -19,12 +19,12 @@ from trueload.request import recording
 from trueload.request.access_log import NoLineError, parse_line, parse_nginx
 from trueload.request.har import parse_har
 from trueload.request.recorded_request import (
-    Recorded,
+    RecordedRequest,
     UnsendableError,
     parse_common_time,
     parse_iso,
 )
-from trueload.request.recording import Beside, read_recording
+from trueload.request.recording import RecordingFlags, read_recording
 from trueload.request.replay import Replay, spread
 from trueload.request.timed_lines import parse_timed
 
@@ -52,7 +52,7 @@ def har(*entries: dict[str, Any], indent: int | None = None) -> str:
     return json.dumps({"log": {"version": "1.2", "pages": [], "entries": entries}}, indent=indent)
 
 
-def of_har(entry: dict[str, Any]) -> Recorded:
+def of_har(entry: dict[str, Any]) -> RecordedRequest:
     (found,) = parse_har(har(entry).encode(), "it").entries
     return found.recorded
 
@@ -60,51 +60,53 @@ def of_har(entry: dict[str, Any]) -> Recorded:
 def read(tmp_path: Path, text: str, **beside: Any) -> Replay:
     path = tmp_path / "file"
     path.write_text(text)
-    return read_recording(path, Beside(host="server:1", **beside))
+    return read_recording(path, RecordingFlags(host="server:1", **beside))
 
 
 @pytest.mark.parametrize(
     ("parse", "text", "expected"),
     [
-        (parse_line, COMMON, Recorded(T, "GET", "", "/a?b=1", status=200, whole=True)),
-        (parse_line, COMBINED, Recorded(T, "GET", "", "/a?b=1", AGENT, None, 200, True)),
+        (parse_line, COMMON, RecordedRequest(T, "GET", "", "/a?b=1", status=200, whole=True)),
+        (parse_line, COMBINED, RecordedRequest(T, "GET", "", "/a?b=1", AGENT, None, 200, True)),
         (
             parse_line,
             'h - - [27/Nov/2026:11:30:00 +0130] "POST /\\x22\\xc3\\xbc x HTTP/1.0" - - "-" "a\\"b"',
-            Recorded(T, "POST", "", '/"%C3%BC%20x', (("User-Agent", 'a"b'),), None, None, True),
+            RecordedRequest(
+                T, "POST", "", '/"%C3%BC%20x', (("User-Agent", 'a"b'),), None, None, True
+            ),
         ),
         (
             parse_line,
             '::1 - - [27/Nov/2026:10:00:00 +0000] "GET http://h:80/ HTTP/1.1" 404 - more',
-            Recorded(T, "GET", "h", "/", status=404, whole=True),
+            RecordedRequest(T, "GET", "h", "/", status=404, whole=True),
         ),
         (
             parse_nginx,
             json.dumps(NGINX),
-            Recorded(T + 250 * MS, "GET", "", "/a?b=1", status=200),
+            RecordedRequest(T + 250 * MS, "GET", "", "/a?b=1", status=200),
         ),
         (
             parse_nginx,
             json.dumps({**NGINX, "request_time": 0.2, "host": "H", "http_user_agent": "u"}),
-            Recorded(T + 50 * MS, "GET", "h", "/a?b=1", (("User-Agent", "u"),), None, 200),
+            RecordedRequest(T + 50 * MS, "GET", "h", "/a?b=1", (("User-Agent", "u"),), None, 200),
         ),
         (
             parse_nginx,
             '{"time_iso8601":"2026-11-27T11:00:00+01:00","request_method":"PUT","uri":"/","args":"x"}',
-            Recorded(T, "PUT", "", "/?x", whole=True),
+            RecordedRequest(T, "PUT", "", "/?x", whole=True),
         ),
         (
             parse_nginx,
             '{"time_local":"27/Nov/2026:10:00:00 +0000","request_method":"GET","request_uri":"/y"}',
-            Recorded(T, "GET", "", "/y", whole=True),
+            RecordedRequest(T, "GET", "", "/y", whole=True),
         ),
-        (parse_timed, '{"at": 1.25, "path": "/a#b"}', Recorded(1_250 * MS, "GET", "", "/a")),
+        (parse_timed, '{"at": 1.25, "path": "/a#b"}', RecordedRequest(1_250 * MS, "GET", "", "/a")),
         (
             parse_timed,
             '{"at":"2026-11-27T10:00:00Z","url":"https://H:443/ü","headers":{"A":["1","2"]},"body":""}',
-            Recorded(T, "POST", "h", "/%C3%BC", (("A", "1"), ("A", "2")), b"", None, True),
+            RecordedRequest(T, "POST", "h", "/%C3%BC", (("A", "1"), ("A", "2")), b"", None, True),
         ),
-        (of_har, har_entry(), Recorded(T + 250 * MS, "GET", "h", "/a?b=1", status=200)),
+        (of_har, har_entry(), RecordedRequest(T + 250 * MS, "GET", "h", "/a?b=1", status=200)),
         (
             of_har,
             har_entry(
@@ -120,12 +122,14 @@ def read(tmp_path: Path, text: str, **beside: Any) -> Replay:
                 },
                 response={"status": 0},
             ),
-            Recorded(T + 250 * MS, "POST", "h", "/a?b=1", (("Cookie", "a=1"),), b"a+b=%C3%BC"),
+            RecordedRequest(
+                T + 250 * MS, "POST", "h", "/a?b=1", (("Cookie", "a=1"),), b"a+b=%C3%BC"
+            ),
         ),
     ],
 )
 def test_a_request_is_what_its_format_says(
-    parse: Callable[[Any], Recorded], text: Any, expected: Recorded
+    parse: Callable[[Any], RecordedRequest], text: Any, expected: RecordedRequest
 ) -> None:
     assert parse(text) == expected
 
@@ -337,7 +341,7 @@ def test_a_spoilt_line_is_a_request_or_refused(case: tuple[Callable[[str], Any],
 @given(mutated(har(har_entry(), har_entry("https://h/b"))), st.binary(max_size=40))
 def test_a_spoilt_file_is_traffic_or_refused(text: str, junk: bytes) -> None:
     for content in (text.encode("utf-8", "replace"), junk, COMMON.encode() + junk):
-        found = recording._Collected("it", "it", Beside(host="h"))
+        found = recording._Collected("it", "it", RecordingFlags(host="h"))
         try:
             replay = recording._read(io.BytesIO(content), found)
         except UserError:

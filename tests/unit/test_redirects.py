@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from report_samples import html, put_records
-from samples import good_record, histogram, told
+from samples import good_record, histogram, trial_facts
 from trueload.commands.request_flags import read_http
 from trueload.errors import UserError
 from trueload.protocol.redirects import Redirects as Seen
@@ -26,7 +26,7 @@ NONE = Seen(statuses={}, hops={"0": 7})
 
 
 def account(found: Seen | None) -> Redirects | None:
-    made: Redirects | None = REDIRECTS.made(told(SimpleNamespace(redirects=found)))
+    made: Redirects | None = REDIRECTS.made(trial_facts(SimpleNamespace(redirects=found)))
     return made
 
 

@@ -19,7 +19,7 @@ from trueload.record.removed_fields import REMOVED_FIELDS, RemovedField, read_re
 from trueload.record.schema import Record
 from trueload.report.suite_json import read_plan
 from trueload.store.run_files import to_record
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_A_PHASE = RemovedField("record", ("plan", "window", "former"), "0.2.0", range(10))
@@ -86,7 +86,7 @@ def test_a_row_of_the_store_is_damaged_only_by_a_field_that_no_release_had(
         assert isinstance(row, Row)
         assert row.record == record
     else:
-        assert isinstance(row, Damaged)
+        assert isinstance(row, DamagedRow)
         assert "former: Extra inputs are not permitted" in row.why
 
 

@@ -25,7 +25,7 @@ from trueload.report.html.charts.heat_map import Field, heat_map
 from trueload.report.html.charts.resources import byte_ticks
 from trueload.report.html.charts.theme import COLOURS, log_ticks
 from trueload.report.html.curves import (
-    Offered,
+    RateLatency,
     largest_kept,
     offered_points,
     percentile_points,
@@ -524,8 +524,8 @@ def test_stages_are_shown_by_the_rate_that_was_offered() -> None:
 
 
 def test_the_largest_rate_that_was_kept_is_below_the_first_that_was_not() -> None:
-    def points(*kept: bool) -> list[Offered]:
-        return [Offered(float(number), 1, 1, each) for number, each in enumerate(kept, 1)]
+    def points(*kept: bool) -> list[RateLatency]:
+        return [RateLatency(float(number), 1, 1, each) for number, each in enumerate(kept, 1)]
 
     table = [((True, True), 2.0), ((True, False, True), 1.0), ((False, True), None), ((), None)]
     for kept, largest in table:

@@ -14,7 +14,7 @@ from report_samples import html, made, put, read
 from trueload.compare.difference import Ratio, Word
 from trueload.report.html import draw
 from trueload.report.html.charts import ratios
-from trueload.report.html.charts.theme import GREY, SERIES, SERIES_MAX, Drawn, colours
+from trueload.report.html.charts.theme import GREY, SERIES, SERIES_MAX, TitledChart, colours
 from trueload.report.html.tiles import tiles
 from trueload.report.html.view import View, palette_of
 from trueload.stats import Interval
@@ -153,7 +153,7 @@ def test_a_subject_has_one_colour_on_the_whole_page(store: Store) -> None:
         assert found == {"rust/trueload": SERIES[0][0], "c/epoll": SERIES[1][0]}
 
 
-def data_of(drawn: Drawn, field: str = "colour") -> list[dict[str, Any]]:
+def data_of(drawn: TitledChart, field: str = "colour") -> list[dict[str, Any]]:
     """The rows of the first data set of a chart that has such a field."""
     sets = drawn.chart.to_dict(validate=False)["datasets"].values()
     return next(rows for rows in sets if field in rows[0])

@@ -9,8 +9,8 @@ import re
 
 import pytest
 from samples import counts, distribution, good_record, histogram, staged
-from trueload.cli.run import exit_code
 from trueload.cli.runs import check_lines
+from trueload.commands.output import exit_code
 from trueload.engines.engine import last_words
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record, Trouble
@@ -19,7 +19,7 @@ from trueload.report.export import Format, export, result_json
 from trueload.report.grid import csv_cell, markdown_cell
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
 from trueload.report.sheets import TRIALS
-from trueload.store.runs import Damaged, Row, Run
+from trueload.store.runs import DamagedRow, Row, Run
 from trueload.text import plain
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"
@@ -54,10 +54,10 @@ def row(number: int, record: Record | None, reason: str | None = None, key: str 
 
 GOOD = good_record()
 BAD = good_record(trouble=Trouble(kind="died", what=HOSTILE), partial=True)
-ROWS: list[Row | Damaged] = [
+ROWS: list[Row | DamagedRow] = [
     row(1, GOOD),
     row(2, None, HOSTILE, "=1+1"),
-    Damaged(3, HOSTILE),
+    DamagedRow(3, HOSTILE),
     row(4, BAD),
 ]
 FORMATS: tuple[Format, ...] = ("json", "jsonl", "csv", "markdown")
@@ -65,7 +65,7 @@ FORMATS: tuple[Format, ...] = ("json", "jsonl", "csv", "markdown")
 
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS], ids=["none", "one", "all"])
-def test_no_export_carries_control_codes(format_: Format, rows: list[Row | Damaged]) -> None:
+def test_no_export_carries_control_codes(format_: Format, rows: list[Row | DamagedRow]) -> None:
     text = "".join(export(RUN, rows, format_))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", text)
 

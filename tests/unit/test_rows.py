@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trueload.report.layout import COLUMN_MIN, Band, Part, lay_out
+from trueload.report.layout import COLUMN_MIN, Band, Block, lay_out
 from trueload.report.rows import (
     Row,
     Size,
@@ -90,9 +90,9 @@ def test_a_frame_is_as_wide_as_it_is_to_be(width: int) -> None:
     assert len(drawn) == 3
 
 
-def part(title: str, rank: int, least: int, most: int = 0, step: int = 1) -> Part:
+def part(title: str, rank: int, least: int, most: int = 0, step: int = 1) -> Block:
     """A part whose rows are its name, as many as it gets."""
-    return Part(title, lambda size: [(Span(title),)] * size.height, rank, least, most, step)
+    return Block(title, lambda size: [(Span(title),)] * size.height, rank, least, most, step)
 
 
 BANDS: list[Band] = [

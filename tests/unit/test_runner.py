@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from trueload.escapes import without_escapes
 from trueload.runner import cgroup, needs
 from trueload.runner import process as processes_module
-from trueload.runner.cpus import Layout, Unfit, lay_out
+from trueload.runner.cpus import Layout, NoLayout, lay_out
 from trueload.runner.environment import subject_environment
 from trueload.runner.needs import version_satisfies
 from trueload.runner.process import (
@@ -64,7 +64,7 @@ def test_subject_and_engine_are_kept_apart_or_it_is_said_why_not(
 ) -> None:
     found = lay_out(cores, cpus, core_of, threads, share)
     if isinstance(expected, str):
-        assert isinstance(found, Unfit)
+        assert isinstance(found, NoLayout)
         assert expected in found.reason
     else:
         assert isinstance(found, Layout)

@@ -22,15 +22,15 @@ from trueload.search.decide import (
     PRECISION,
     STEPS_DOWN,
     Bounds,
-    Found,
-    NotFound,
+    NoSafeLoad,
     Outcome,
+    SafeLoad,
     Stage,
     Step,
     Try,
     decide,
 )
-from trueload.search.execute import SearchPlan, Taken, make_bounds, spec_at
+from trueload.search.execute import SearchPlan, StepResult, make_bounds, spec_at
 from trueload.search.execute import search as run_steps
 from trueload.search.judge import judge_step, step_ns
 from trueload.search.result import (
@@ -62,7 +62,7 @@ def up_to(largest: float, generator: float = float("inf")) -> Server:
     return server
 
 
-def search(bounds: Bounds, server: Server) -> tuple[Found | NotFound, list[Step]]:
+def search(bounds: Bounds, server: Server) -> tuple[SafeLoad | NoSafeLoad, list[Step]]:
     steps: list[Step] = []
     while True:
         following = decide(bounds, steps)
@@ -76,7 +76,7 @@ def search(bounds: Bounds, server: Server) -> tuple[Found | NotFound, list[Step]
 @pytest.mark.parametrize("largest", [1, 1.5, 7, 124, 999, 1_000, 1_001, 12_345, 3e5, 9_999_999])
 def test_the_largest_rate_is_found_to_three_percent(largest: float) -> None:
     done, steps = search(RATES, up_to(largest))
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     assert done.above is not None
     assert done.load <= largest < done.above
     assert done.above <= done.load * (1 + PRECISION) * 1.001
@@ -88,7 +88,7 @@ def test_the_largest_rate_is_found_to_three_percent(largest: float) -> None:
 @pytest.mark.parametrize("largest", [1, 2, 3, 8, 9, 33, 100, 1_000])
 def test_the_largest_number_of_connections_is_found(largest: int) -> None:
     done, steps = search(CONNECTIONS, up_to(largest))
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     assert done.load <= largest
     assert done.load >= largest * (1 - PRECISION) - 1e-9
     assert all(step.load == int(step.load) for step in steps)
@@ -96,18 +96,18 @@ def test_the_largest_number_of_connections_is_found(largest: int) -> None:
 
 def test_what_nothing_keeps_to_ends_at_the_lowest_load() -> None:
     done, steps = search(RATES, up_to(0))
-    assert done == NotFound("none", 1)
+    assert done == NoSafeLoad("none", 1)
     assert [step.load for step in steps] == [1_000, 125, 15.6, 1.95, 1]
 
 
 def test_a_server_without_an_end_is_confirmed_at_the_ceiling_as_a_lower_bound() -> None:
     done, _ = search(CONNECTIONS, up_to(float("inf")))
-    assert done == Found(100_000, None, "ceiling")
+    assert done == SafeLoad(100_000, None, "ceiling")
 
 
 def test_what_the_generator_cannot_offer_is_a_lower_bound_and_no_verdict_on_the_server() -> None:
     done, steps = search(RATES, up_to(largest=float("inf"), generator=20_000))
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     assert done.limited_by == "generator"
     assert done.load <= 20_000
     assert done.load >= 20_000 * (1 - PRECISION)
@@ -120,7 +120,7 @@ def test_what_is_too_little_of_ends_a_search_with_a_lower_bound_and_is_not_tried
         return "short" if load > 300 else "kept"
 
     done, steps = search(CONNECTIONS, server)
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     assert done.limited_by == "shortage"
     assert done.above is not None
     assert done.load <= 300 < done.above <= done.load * (1 + PRECISION)
@@ -145,7 +145,7 @@ def test_a_largest_load_is_claimed_only_where_the_server_did_not_keep_to_a_large
 
 def test_a_generator_that_can_offer_nothing_is_told_from_a_server_that_keeps_nothing() -> None:
     done, _ = search(RATES, up_to(largest=float("inf"), generator=0))
-    assert done == NotFound("generator", 1)
+    assert done == NoSafeLoad("generator", 1)
 
 
 def test_a_step_that_was_spoiled_once_is_as_if_it_had_not_been() -> None:
@@ -173,7 +173,7 @@ def test_a_server_that_restarts_during_a_step_is_found_to_carry_what_it_carries(
         kept = following.load <= 5_000 and not away
         outcome: Outcome = "kept" if kept else "exceeded"
         steps.append(Step(following.load, outcome, following.stage, away=away))
-    assert isinstance(following, Found)
+    assert isinstance(following, SafeLoad)
     assert 5_000 / 1.031 <= following.load <= 5_000
     again = [step.load for step in steps[restart : restart + 2]]
     assert len(set(again)) == 1, "the same load, once more"
@@ -186,7 +186,7 @@ def test_a_load_that_brings_the_server_down_each_time_is_too_much() -> None:
         steps.append(
             Step(following.load, "exceeded" if down else "kept", following.stage, away=down)
         )
-    assert isinstance(following, Found)
+    assert isinstance(following, SafeLoad)
     assert 5_000 / 1.031 <= following.load <= 5_000
     assert following.limited_by == "server"
 
@@ -195,7 +195,7 @@ def test_a_step_with_refused_connections_that_were_served_before_saw_the_server_
     record = good_record()
     judgement = judge_step(record, LIMIT_10MS, "bracket")
     outage = record.connections.model_copy(update={"outages": 2})
-    taken = Taken(Try(1, "bracket"), record, judgement)
+    taken = StepResult(Try(1, "bracket"), record, judgement)
     assert not taken.step.away
     assert replace(taken, record=record.model_copy(update={"connections": outage})).step.away
 
@@ -205,7 +205,7 @@ def test_a_load_that_is_not_confirmed_steps_down() -> None:
         return up_to(4_500 if stage == "confirm" else 5_000)(load, stage)
 
     done, steps = search(RATES, server)
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     confirming = [step for step in steps if step.stage == "confirm"]
     assert [step.outcome for step in confirming] == ["exceeded", "exceeded", "kept"]
     assert done.load == confirming[-1].load
@@ -218,11 +218,11 @@ def test_confirming_ends() -> None:
         return "exceeded" if stage == "confirm" else up_to(5_000)(load, stage)
 
     done, steps = search(RATES, server)
-    assert isinstance(done, NotFound)
+    assert isinstance(done, NoSafeLoad)
     assert done.why == "unconfirmed"
     assert [step.stage for step in steps].count("confirm") == len(STEPS_DOWN)
     done, steps = search(CONNECTIONS, lambda load, stage: server(load * 5_000, stage))
-    assert done == NotFound("unconfirmed", 1)
+    assert done == NoSafeLoad("unconfirmed", 1)
     assert [step.stage for step in steps].count("confirm") == 1
 
 
@@ -242,14 +242,14 @@ def test_a_server_that_is_gone_ends_the_search_at_once(
         return "gone" if is_gone(load, stage) else up_to(5_000)(load, stage)
 
     done, steps = search(RATES, server)
-    assert done == NotFound("gone", lowest), when
+    assert done == NoSafeLoad("gone", lowest), when
     assert [step.outcome for step in steps].count("gone") == 1, when
     assert steps[-1].outcome == "gone", when
 
 
 def test_where_nobody_has_ever_answered_one_step_more_makes_sure() -> None:
     done, steps = search(RATES, lambda load, stage: "gone")
-    assert done == NotFound("gone", 125)
+    assert done == NoSafeLoad("gone", 125)
     assert [step.load for step in steps] == [1_000, 125]
 
 
@@ -258,7 +258,7 @@ def test_confirming_runs_that_our_side_spoiled_are_no_verdict_on_the_server() ->
         return "limited" if stage == "confirm" else up_to(5_000)(load, stage)
 
     done, _ = search(RATES, server)
-    assert isinstance(done, NotFound)
+    assert isinstance(done, NoSafeLoad)
     assert done.why == "generator"
 
 
@@ -282,7 +282,7 @@ def test_every_search_ends_and_confirms_what_it_finds(
 
     bounds = Bounds(start=start, floor=1, ceiling=10_000_000, whole=whole)
     done, steps = search(bounds, server)
-    if isinstance(done, Found):
+    if isinstance(done, SafeLoad):
         assert steps[-1] == Step(done.load, "kept", "confirm")
         assert done.above is None or done.above > done.load
 

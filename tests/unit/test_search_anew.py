@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trueload.search.decide import Bounds, Found, NotFound, Outcome, Step, Try, decide
+from trueload.search.decide import Bounds, NoSafeLoad, Outcome, SafeLoad, Step, Try, decide
 
 OUTCOMES: tuple[Outcome, ...] = ("kept", "exceeded", "limited", "short", "gone")
 
@@ -33,7 +33,7 @@ def test_whatever_is_said_of_the_steps_now_it_has_a_result_or_none(
         for each in taken(bounds, largest)
     ]
     done = decide(bounds, anew)
-    if isinstance(done, Found):
+    if isinstance(done, SafeLoad):
         assert done.load == anew[-1].load
         assert done.above is None or done.above > done.load
 
@@ -41,6 +41,6 @@ def test_whatever_is_said_of_the_steps_now_it_has_a_result_or_none(
 def test_a_confirmed_load_stays_found_when_no_other_step_is_kept_any_more() -> None:
     bounds = Bounds(start=10, floor=10, ceiling=40, whole=True, step=10)
     steps = [Step(10, "exceeded", "bracket"), Step(20, "exceeded", "bracket")]
-    assert decide(bounds, [*steps, Step(10, "kept", "confirm")]) == Found(10, 20, "server")
+    assert decide(bounds, [*steps, Step(10, "kept", "confirm")]) == SafeLoad(10, 20, "server")
     refused = Step(10, "exceeded", "confirm")
-    assert decide(bounds, [*steps, refused]) == NotFound("unconfirmed", 10)
+    assert decide(bounds, [*steps, refused]) == NoSafeLoad("unconfirmed", 10)

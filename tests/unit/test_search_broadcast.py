@@ -13,7 +13,7 @@ from trueload.protocol.plan import DeliveryHistograms
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.decide import Stage, Try
-from trueload.search.execute import SearchPlan, Taken, make_clients, take
+from trueload.search.execute import SearchPlan, StepResult, make_clients, take
 from trueload.search.judge import judge_broadcast
 from trueload.search.result import deciding, exit_code, search_lines
 from trueload.verdict import judge
@@ -63,7 +63,7 @@ def test_only_a_broadcast_has_receipts() -> None:
         parse_condition("receipt_p95<500ms", LIMIT)
 
 
-def searched(*steps: tuple[int, Stage, Record]) -> tuple[SearchPlan, list[Taken]]:
+def searched(*steps: tuple[int, Stage, Record]) -> tuple[SearchPlan, list[StepResult]]:
     limit = parse_condition("p95<500ms", CLIENTS_LIMIT)
     plan = SearchPlan("clients", limit, make_clients(5, 1, None), None, samples=MESSAGES)
     return plan, [take(plan, Try(float(load), stage), record) for load, stage, record in steps]

@@ -7,8 +7,8 @@ from samples import good_record, histogram
 from search_samples import LIMIT_10MS
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record
-from trueload.search.decide import PROBES_MOST, Bounds, Found, NotFound, Step, Try, decide
-from trueload.search.execute import SearchPlan, Taken, make_bounds, make_clients, take
+from trueload.search.decide import PROBES_MOST, Bounds, NoSafeLoad, SafeLoad, Step, Try, decide
+from trueload.search.execute import SearchPlan, StepResult, make_bounds, make_clients, take
 from trueload.search.judge import judge_recovery
 from trueload.search.result import exit_code, labels, read_steps, search_lines, sentence
 
@@ -32,7 +32,7 @@ class Hysteresis:
         return Step(following.load, "kept" if kept else "exceeded", following.stage)
 
 
-def search(server: Hysteresis, bounds: Bounds = RATES) -> tuple[Found | NotFound, list[Step]]:
+def search(server: Hysteresis, bounds: Bounds = RATES) -> tuple[SafeLoad | NoSafeLoad, list[Step]]:
     steps: list[Step] = []
     while isinstance(following := decide(bounds, steps), Try):
         steps.append(server.serve(following))
@@ -44,7 +44,7 @@ def search(server: Hysteresis, bounds: Bounds = RATES) -> tuple[Found | NotFound
 @pytest.mark.parametrize("degraded", [0, 1, 2])
 def test_the_limit_of_a_server_that_recovers_is_found(most: float, degraded: int) -> None:
     done, steps = search(Hysteresis(most, degraded))
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     assert most / 1.04 <= done.load <= most
     probes = [at for at, step in enumerate(steps) if step.stage == "recover"]
     lowest = min(step.load for step in steps if step.outcome == "kept")
@@ -54,7 +54,7 @@ def test_the_limit_of_a_server_that_recovers_is_found(most: float, degraded: int
 
 def test_one_that_does_not_recover_is_the_result() -> None:
     done, steps = search(Hysteresis(1_500, PROBES_MOST))
-    assert done == NotFound("unrecovered", 2_000)
+    assert done == NoSafeLoad("unrecovered", 2_000)
     assert [step.stage for step in steps] == ["bracket", "bracket", *["recover"] * PROBES_MOST]
 
 
@@ -62,7 +62,7 @@ def test_one_that_is_gone_or_silent_ends_the_search() -> None:
     steps = [Step(1_000, "kept", "bracket"), Step(2_000, "exceeded", "bracket")]
     assert decide(RATES, steps) == Try(1_000, "recover")
     for probe in (Step(1_000, "gone", "recover"), Step(1_000, "exceeded", "recover", False)):
-        assert decide(RATES, [*steps, probe]) == NotFound("gone", 1_000)
+        assert decide(RATES, [*steps, probe]) == NoSafeLoad("gone", 1_000)
     # What our side did to a probe says nothing: the search goes on.
     spoiled = [*steps, Step(1_000, "limited", "recover")]
     assert decide(RATES, spoiled) == Try(1_410, "bisect")
@@ -82,7 +82,7 @@ def test_loads_on_the_way_down_are_tried_again_once_one_is_kept() -> None:
     while isinstance(following := decide(RATES, steps), Try):
         kept = following.load <= 600
         steps.append(Step(following.load, "kept" if kept else "exceeded", following.stage))
-    assert isinstance(following, Found)
+    assert isinstance(following, SafeLoad)
     assert 575 <= following.load <= 600
 
 
@@ -111,7 +111,7 @@ def test_recovered_is_as_fast_as_before(before_ns: int, now_ns: int, outcome: st
 
 def test_the_result_says_what_it_did_not_recover_from_and_is_read_from_the_store() -> None:
     plan = SearchPlan("rate", LIMIT_10MS, RATES, None)
-    taken: list[Taken] = []
+    taken: list[StepResult] = []
     for load, stage, ns in [
         (1_000, "bracket", 1_000_000),
         (2_000, "bracket", 20_000_000),

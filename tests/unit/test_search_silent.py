@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from samples import NO_COUNTS, counts, good_record
 from search_samples import LIMIT_10MS, SLOW, failing
 from trueload.record.schema import Record, Warmup
-from trueload.search.decide import Bounds, Done, Found, NotFound, Outcome, Step, Try, decide
+from trueload.search.decide import Bounds, Done, NoSafeLoad, Outcome, SafeLoad, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_bounds
 from trueload.search.execute import search as run_steps
 from trueload.search.result import exit_code, search_json
@@ -40,19 +40,19 @@ def silent_beyond(most: float) -> Server:
 @pytest.mark.parametrize(("bounds", "loads"), [(RATES, [1_000, 1]), (CONNECTIONS, [8, 1])])
 def test_who_never_answers_is_asked_twice(bounds: Bounds, loads: list[float]) -> None:
     done, steps = search(bounds, silent_beyond(0))
-    assert (done, [step.load for step in steps]) == (NotFound("none", 1), loads)
+    assert (done, [step.load for step in steps]) == (NoSafeLoad("none", 1), loads)
 
 
 def test_where_our_side_spoils_each_step_each_is_done_twice() -> None:
     done, steps = search(RATES, lambda load, number: ("limited", False))
-    assert done == NotFound("generator", 1)
+    assert done == NoSafeLoad("generator", 1)
     assert [step.load for step in steps] == [1_000, 1_000, 1, 1]
 
 
 @pytest.mark.parametrize("most", [1, 3, 10, 124, 999])
 def test_who_answers_nothing_of_too_much_and_less_well_is_searched_downwards(most: float) -> None:
     done, steps = search(RATES, silent_beyond(most))
-    assert isinstance(done, Found)
+    assert isinstance(done, SafeLoad)
     assert done.load <= most
     assert done.load >= most / 1.031
     assert done.limited_by == "server"
@@ -61,7 +61,7 @@ def test_who_answers_nothing_of_too_much_and_less_well_is_searched_downwards(mos
 
 def test_who_answers_something_is_searched_step_by_step() -> None:
     done, steps = search(RATES, lambda load, _: ("exceeded", load < 1_000))
-    assert done == NotFound("none", 1)
+    assert done == NoSafeLoad("none", 1)
     assert len(steps) == 2
     done, steps = search(RATES, lambda load, _: ("exceeded", True))
     assert [step.load for step in steps] == [1_000, 125, 15.6, 1.95, 1]
@@ -76,7 +76,7 @@ def test_who_falls_silent_for_good_is_asked_once_more_what_it_carried(fallen: in
 
     done, steps = search(RATES, server)
     kept = {step.load for step in steps if step.outcome == "kept"}
-    assert isinstance(done, NotFound)
+    assert isinstance(done, NoSafeLoad)
     assert done.why == "gone"
     assert done.lowest <= max(kept)
     assert fallen < len(steps) <= fallen + 2
@@ -97,9 +97,9 @@ def test_a_server_that_breaks_off_beyond_its_most_is_measured_as_any_other(
     done, steps = search(Bounds(start=start, floor=1, ceiling=1e7), server)
     assert len(steps) < 45
     if most < 1:
-        assert done == NotFound("none", 1)
+        assert done == NoSafeLoad("none", 1)
     else:
-        assert isinstance(done, Found)
+        assert isinstance(done, SafeLoad)
         assert done.load <= most
         assert done.load >= most / 1.04
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from samples import histogram
-from trueload.engines.settlement import Settling
+from trueload.engines.settlement import Settlement
 from trueload.protocol.broadcast import FailedMessage, Sent
 from trueload.protocol.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
 from trueload.record.accounts.deliveries import DELIVERIES
@@ -25,7 +25,7 @@ OTHER = FailedMessage(sender=1, sequence=2, fault="lost")
 
 
 def test_all_are_told_what_all_have_sent_as_soon_as_the_last_has_said_it() -> None:
-    settling = Settling(3)
+    settling = Settlement(3)
     assert settling.receive_sent(2, sent("one", {2: 5})) is None
     assert settling.receive_sent(0, sent("one", {0: 1, 3: 7})) is None
     assert settling.receive_sent(0, sent("two", {0: 2})) is None, "another phase is another matter"
@@ -35,7 +35,7 @@ def test_all_are_told_what_all_have_sent_as_soon_as_the_last_has_said_it() -> No
 
 
 def test_a_message_that_failed_at_several_hosts_is_charged_once() -> None:
-    settling = Settling(3)
+    settling = Settlement(3)
     assert settling.receive_settled(1, failed("one", LOST)) is None
     assert settling.receive_settled(0, failed("one")) is None
     charge = settling.receive_settled(2, failed("one", TWICE, OTHER))

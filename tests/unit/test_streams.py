@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from report_samples import html, put_records
-from samples import counts, good_record, histogram, told
+from samples import counts, good_record, histogram, trial_facts
 from trueload.errors import UserError
 from trueload.protocol.plan import Streams as Seen
 from trueload.protocol.request_options import StreamOptions
@@ -43,7 +43,7 @@ def account(found: Seen, **failed: int) -> Streams:
     classes = {name.replace("_", "."): count for name, count in failed.items()}
     record = good_record()
     measured = make_measured(record.counts.model_copy(update={"failed": classes}), found)
-    made: Streams | None = STREAMS.made(told(measured))
+    made: Streams | None = STREAMS.made(trial_facts(measured))
     assert made is not None
     return made
 
@@ -54,7 +54,7 @@ def make_measured(of: object, found: Seen | None) -> Any:
 
 
 def test_without_streams_there_is_no_account() -> None:
-    assert STREAMS.made(told(make_measured(counts(), None))) is None
+    assert STREAMS.made(trial_facts(make_measured(counts(), None))) is None
     assert STREAMS.added([]) is None
     assert not any(line.startswith("first part") for line in result_lines(good_record()))
 

@@ -10,7 +10,7 @@ from samples import counts, good_record
 from trueload.commands.suite_progress import CLEAR, DIM, PLAIN, Progress, time_left
 from trueload.metrics.exports import Exports
 from trueload.record.schema import Record
-from trueload.runner.trials import Failed, Measured
+from trueload.runner.trials import TrialFailure, TrialResult
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, Trial
 from trueload.verdict import judge
 
@@ -24,7 +24,7 @@ SUBJECT = PlannedSubject(
     digest="",
 )
 TRIAL = Trial(Cell(SUBJECT, PlannedLoad(connections=8, pipeline=1, cores="single")), 2)
-GOOD = Measured(judge(good_record()), None, None, "")
+GOOD = TrialResult(judge(good_record()), None, None, "")
 HEAD = "[ 3/24] c/epoll, 8 connections, single core, r2: "
 
 
@@ -38,7 +38,7 @@ def invalid() -> Record:
     return judge(good_record(counts=counts(ok=5_000, failed={"reset": 5_000})))
 
 
-def shown(out: io.StringIO, outcome: Measured | Failed) -> str:
+def shown(out: io.StringIO, outcome: TrialResult | TrialFailure) -> str:
     progress = Progress(out, Exports({}))
     progress.starts(TRIAL, 3, 24)
     before = len(out.getvalue())
@@ -66,7 +66,7 @@ def test_a_subject_that_died_is_the_reason() -> None:
 
 
 def test_a_trial_that_could_not_be_measured_says_why() -> None:
-    assert shown(io.StringIO(), Failed("it hangs", "")) == f"{HEAD}failed: it hangs\n"
+    assert shown(io.StringIO(), TrialFailure("it hangs", "")) == f"{HEAD}failed: it hangs\n"
 
 
 def test_a_status_line_is_cut_so_that_it_can_be_taken_back() -> None:

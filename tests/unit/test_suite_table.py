@@ -14,15 +14,15 @@ from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
 from trueload.record.schema import Check, CoreLatency, Record
 from trueload.report import columns, table
-from trueload.store.runs import Damaged, Row
+from trueload.store.runs import DamagedRow, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
 from trueload.suites.figures import figures as figures_of
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, Trial
 from trueload.suites.summary import (
     CellRows,
-    Collected,
     LoadTable,
+    RunCells,
     collect,
     judge,
     run_verdict,
@@ -107,7 +107,7 @@ def test_repetitions_of_two_states_of_a_subject_are_suspect() -> None:
 
 def one_table(*cells: CellRows) -> LoadTable:
     made = plan(*(rows.cell.subject for rows in cells))
-    (only,) = tabulate(Collected(tuple(cells), (), ()), made)
+    (only,) = tabulate(RunCells(tuple(cells), (), ()), made)
     return only
 
 
@@ -229,7 +229,7 @@ def rated_table(*measured: Figures) -> LoadTable:
     """One subject at 20,000/s."""
     load = LOAD.model_copy(update={"rate_per_s": 20_000.0})
     rows = CellRows(Cell(subject("a"), load), list(measured))
-    (only,) = tabulate(Collected((rows,), (), ()), plan(subject("a"), loads=[load]))
+    (only,) = tabulate(RunCells((rows,), (), ()), plan(subject("a"), loads=[load]))
     return only
 
 
@@ -350,10 +350,10 @@ def test_rows_find_their_cells_and_damaged_ones_are_told() -> None:
     made = plan(subject("a"), subject("b"), repeat=2)
     record = samples.good_record()
     trials = [Trial(Cell(each, LOAD), number) for each in made.subjects for number in (1, 2)]
-    rows: list[Row | Damaged] = [row_of(t, record, n) for n, t in enumerate(trials)]
+    rows: list[Row | DamagedRow] = [row_of(t, record, n) for n, t in enumerate(trials)]
     cut_short = row_of(trials[0], record, 9)
     rows.append(Row(**{**cut_short.__dict__, "key": f"{trials[0].key} partial"}))
-    rows.append(Damaged(7, "its checksum is another"))
+    rows.append(DamagedRow(7, "its checksum is another"))
     found = collect(made, rows)
     assert [len(each.measured) for each in found.cells] == [2, 2]
     assert found.damaged == ("row 7 is damaged: its checksum is another",)
@@ -429,7 +429,7 @@ def test_published_figures_stand_beside_ours() -> None:
         cell_rows(a, *[figures(158_400.0)] * 3),
         cell_rows(b, failed=["it did not start"]),
     )
-    (found,) = tabulate(Collected(cells, (), ()), whole)
+    (found,) = tabulate(RunCells(cells, (), ()), whole)
     shown = table.text([found], width=None, published=False)
     lines = shown.partition("As published:\n")[2].splitlines()
     assert [line.split() for line in lines[:4]] == [
@@ -487,7 +487,7 @@ def test_why_a_subject_was_not_measured_is_said_once(
     what: str, rows: list[CellRows], lines: list[str]
 ) -> None:
     made = plan(subject("a"), subject("b"), repeat=1, loads=LOADS)
-    tables = tabulate(Collected(tuple(rows), (), ()), made)
+    tables = tabulate(RunCells(tuple(rows), (), ()), made)
     text = table.text(tables, width=None, published=False)
     found = [line for line in text.splitlines() if "kipped" in line or line.startswith("  c/")]
     assert found == lines, what

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from limited import limited_group
-from trueload.machine.throttling import Throttled, read_throttled, throttled_share
+from trueload.machine.throttling import ThrottleCounters, read_throttled, throttled_share
 
 MS = 1_000_000
 V2 = "usage_usec 9\nuser_usec 5\nsystem_usec 4\nnr_periods 8\nnr_throttled 3\nthrottled_usec 1200\n"
@@ -85,12 +85,12 @@ def test_the_groups_of_a_process_and_all_above_are_read(
 
 def test_what_a_group_used_is_read_where_it_is_counted(tmp_path: Path) -> None:
     two = kernel(tmp_path / "2", "0::/a\n", TWO, {"cg/a": V2})
-    assert list(read_throttled([7], two).values()) == [Throttled(1_200_000, 9_000)]
+    assert list(read_throttled([7], two).values()) == [ThrottleCounters(1_200_000, 9_000)]
     mounts = {"cg/cpu": ("/", "cgroup cgroup rw,cpu,cpuacct")}
     one = kernel(tmp_path / "1", "3:cpu,cpuacct:/a\n", mounts, {"cg/cpu/a": V1})
-    assert list(read_throttled([7], one).values()) == [Throttled(1_200_000, None)]
+    assert list(read_throttled([7], one).values()) == [ThrottleCounters(1_200_000, None)]
     (tmp_path / "1" / "cg/cpu/a/cpuacct.usage").write_text("8000\n")
-    assert list(read_throttled([7], one).values()) == [Throttled(1_200_000, 8_000)]
+    assert list(read_throttled([7], one).values()) == [ThrottleCounters(1_200_000, 8_000)]
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,17 @@ def test_what_a_group_used_is_read_where_it_is_counted(tmp_path: Path) -> None:
 def test_the_share_of_the_time_that_a_limit_took(
     sentence: str, after_ms: dict[str, int], cpu_ms: int, share: float | None
 ) -> None:
-    before = {"/a": Throttled(7, None), "/a/b": Throttled(7, None)}
-    after = {name: Throttled(7 + ms * MS, None) for name, ms in after_ms.items()}
+    before = {"/a": ThrottleCounters(7, None), "/a/b": ThrottleCounters(7, None)}
+    after = {name: ThrottleCounters(7 + ms * MS, None) for name, ms in after_ms.items()}
     found = throttled_share(before, after, 1_000 * MS, cpu_ms * MS)
     assert found == (None if share is None else pytest.approx(share)), sentence
 
 
 def test_others_in_the_group_ran_and_stood_still_too() -> None:
-    before, after = {"/a": Throttled(0, 5)}, {"/a": Throttled(400 * MS, 3_600 * MS + 5)}
+    before, after = (
+        {"/a": ThrottleCounters(0, 5)},
+        {"/a": ThrottleCounters(400 * MS, 3_600 * MS + 5)},
+    )
     share = throttled_share(before, after, 1_000 * MS, cpu_ns=100 * MS)
     assert share == pytest.approx(0.1), "four busy CPUs, each stopped for a tenth"
 

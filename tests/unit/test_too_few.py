@@ -37,7 +37,7 @@ from trueload.report.accounts.hosts import host_line
 from trueload.report.accounts.targets import target_lines
 from trueload.report.apachebench import report_text
 from trueload.report.client_result import client_lines
-from trueload.report.compare import Compared, render
+from trueload.report.compare import ShownComparison, render
 from trueload.report.export import export
 from trueload.report.html.curves import percentile_points
 from trueload.report.published import as_text, sheets
@@ -110,7 +110,7 @@ def surfaces_of(store: Store, run: Run) -> Iterator[tuple[str, str]]:
             yield from ((f"ab {kind}", render(shown, kind)) for kind in ("markdown", "junit"))
     both = compare({"": records}, {"": records}, RANKED_NAMES)
     for kind in ("text", "markdown", "junit"):
-        yield f"runs compare {kind}", render(Compared("a", "b", both, ()), kind)
+        yield f"runs compare {kind}", render(ShownComparison("a", "b", both, ()), kind)
     if run.kind == "suite":
         yield from _of_suite(run, rows)
 

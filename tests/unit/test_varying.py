@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import good_record, plan, told
+from samples import good_record, plan, trial_facts
 from trueload.protocol.kinds import Kind, Kinds, OtherKinds
 from trueload.protocol.plan import Measurement
 from trueload.record.accounts.answers import ANSWERS, AnswerKind, Answers, OtherAnswers, add_kinds
@@ -270,7 +270,7 @@ def phase(kinds: Kinds) -> Measurement:
 
 def made(warmup: Measurement | None, window: Measurement, threads: int) -> tuple[Answers, ...]:
     window = window.model_copy(update={"generator": SimpleNamespace(threads=threads)})
-    found: tuple[Answers, ...] = ANSWERS.made(told(window, warmup=warmup))
+    found: tuple[Answers, ...] = ANSWERS.made(trial_facts(window, warmup=warmup))
     return found
 
 

@@ -19,15 +19,15 @@ from samples import (
     plan,
     slots,
     staged,
-    told,
+    trial_facts,
 )
 from trueload.protocol import http2
 from trueload.protocol.exchange import RequestPlan, WindowsPlan
 from trueload.protocol.expect import ExpectPlan
-from trueload.protocol.http2 import Announced, HeaderBytes, Waits
+from trueload.protocol.http2 import HeaderBytes, SettingRange, Waits
 from trueload.protocol.plan import Requests, Stage
 from trueload.protocol.scenario import StepPlan
-from trueload.record.accounts.http2 import HTTP2, Http2, Waited, add_http2
+from trueload.record.accounts.http2 import HTTP2, Http2, WaitShares, add_http2
 from trueload.record.schema import Check, Record, Status, Warmup
 from trueload.report.accounts.http2 import HTTP2 as HTTP2_SHOWN
 from trueload.report.result import result_lines
@@ -35,11 +35,11 @@ from trueload.store.runs import Store
 
 STREAMS = 10
 BROWSER = WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20)
-NO_WAITS = dict.fromkeys(Waited.model_fields, 0.0)
+NO_WAITS = dict.fromkeys(WaitShares.model_fields, 0.0)
 
 
-def waited(**shares: float) -> Waited:
-    return Waited(**{**NO_WAITS, **shares})
+def waited(**shares: float) -> WaitShares:
+    return WaitShares(**{**NO_WAITS, **shares})
 
 
 def spoken(**changes: Any) -> Http2:
@@ -54,10 +54,10 @@ def spoken(**changes: Any) -> Http2:
         "waited": waited(),
         "headers_out": HeaderBytes(plain=400_000, coded=200_000),
         "headers_in": HeaderBytes(plain=1_000_000, coded=50_000),
-        "max_concurrent_streams": Announced(least=128, most=128),
-        "initial_window_size": Announced(least=65_535, most=65_535),
-        "max_frame_size": Announced(least=16_384, most=16_384),
-        "header_table_size": Announced(least=4_096, most=4_096),
+        "max_concurrent_streams": SettingRange(least=128, most=128),
+        "initial_window_size": SettingRange(least=65_535, most=65_535),
+        "max_frame_size": SettingRange(least=16_384, most=16_384),
+        "header_table_size": SettingRange(least=4_096, most=4_096),
     }
     return Http2(**{**fields, **changes})
 
@@ -97,7 +97,7 @@ def test_a_connection_that_speaks_another_version_fails(
     assert (seen.status, why in seen.why) == (status, True), f"{sentence}: {seen.why}"
 
 
-LIMITED = {"max_concurrent_streams": Announced(least=1, most=1), "streams": 10.0}
+LIMITED = {"max_concurrent_streams": SettingRange(least=1, most=1), "streams": 10.0}
 FEW = PHASE.model_copy(update={"stop": Requests(count=50)})
 STEP = StepPlan(
     name="list",
@@ -121,12 +121,12 @@ RAMP = PHASE.model_copy(
         ("one is permitted", {**LIMITED, "waited": waited(stream=0.9)}, {}, "warn",
          "the server permits 1 on each connection (MAX_CONCURRENT_STREAMS); requests waited 90 %"),
         ("none is permitted",
-         {"max_concurrent_streams": Announced(least=0, most=0), "streams": 0.0}, {}, "warn",
+         {"max_concurrent_streams": SettingRange(least=0, most=0), "streams": 0.0}, {}, "warn",
          "permits 0 on each connection"),
-        ("servers differ", {"max_concurrent_streams": Announced(least=1), "streams": 50.0}, {},
+        ("servers differ", {"max_concurrent_streams": SettingRange(least=1), "streams": 50.0}, {},
          "warn", "permits 1 to any number on each"),
         ("no limit, but GOAWAYs",
-         {"max_concurrent_streams": Announced(), "streams": 50.0, "goaways": 70}, {}, "warn",
+         {"max_concurrent_streams": SettingRange(), "streams": 50.0, "goaways": 70}, {}, "warn",
          "no limit to them; the server ended 70 connections (GOAWAY)"),
         ("idle connections ask for nothing", {"streams": 50.0},
          {"window": PHASE.model_copy(update={"idle": 5})}, "pass", "50.0 asked for"),
@@ -232,7 +232,9 @@ def test_shares_are_of_the_time_in_flight_and_other_versions_of_the_whole_trial(
 
 
 def account(window: Any, phases: Sequence[Any] = ()) -> Http2 | None:
-    made: Http2 | None = HTTP2.made(told(window, generate=plan(http2=BROWSER), phases=phases))
+    made: Http2 | None = HTTP2.made(
+        trial_facts(window, generate=plan(http2=BROWSER), phases=phases)
+    )
     return made
 
 
@@ -248,17 +250,17 @@ def test_what_several_engines_counted_is_added_up() -> None:
             resets=resets,
             waits_ns=Waits(queued=5),
             headers_in=HeaderBytes(plain=10, coded=1),
-            max_concurrent_streams=Announced(least=limit, most=limit),
+            max_concurrent_streams=SettingRange(least=limit, most=limit),
         )
 
     both = add_http2([part(100, 1), part(7, 2), http2.Http2(http1=1)])
     assert both is not None
     assert (both.connections, both.resets, both.http1, both.waits_ns.queued) == (2, 3, 1, 10)
     assert both.headers_in == HeaderBytes(plain=20, coded=2)
-    assert both.max_concurrent_streams == Announced(least=7, most=100)
+    assert both.max_concurrent_streams == SettingRange(least=7, most=100)
     unlimited = add_http2([part(None), part(7)])
     assert unlimited is not None
-    assert unlimited.max_concurrent_streams == Announced(least=7, most=None)
+    assert unlimited.max_concurrent_streams == SettingRange(least=7, most=None)
     assert HTTP2.added([]) is None
 
 

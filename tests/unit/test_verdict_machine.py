@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from samples import good_record
-from trueload.record.schema import Generator, RecordPlan, Server, Status, Waited, Window
+from trueload.record.schema import CpuWait, Generator, RecordPlan, Server, Status, Window
 from trueload.verdict import CHECKS
 
 GOOD = good_record()
@@ -32,7 +32,7 @@ def window(**changes: Any) -> Window:
 
 def waiting(share: float, for_others: float) -> dict[str, Any]:
     """A generator that waited for a CPU, partly because of others."""
-    return {"generator": generator(waited=Waited(share=share, for_others=for_others))}
+    return {"generator": generator(waited=CpuWait(share=share, for_others=for_others))}
 
 
 def unattributed(place: str = "local") -> dict[str, Any]:
@@ -61,13 +61,13 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ),
         (
             "together, and the server waits for us",
-            {"server": server(allowed_cpus=(0, 1), waited=Waited(share=0.16, for_others=0.05))},
+            {"server": server(allowed_cpus=(0, 1), waited=CpuWait(share=0.16, for_others=0.05))},
             "warn",
             "waited for each other: the generator for 1.9 % and the server for 11 %",
         ),
         (
             "it waits for others, which is noise",
-            {"server": server(allowed_cpus=(0, 1), waited=Waited(share=0.15, for_others=0.051))},
+            {"server": server(allowed_cpus=(0, 1), waited=CpuWait(share=0.15, for_others=0.051))},
             "pass",
             "the server for 9.9 %",
         ),
@@ -150,7 +150,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("5 % of the window", waiting(0.2, 0.05), "fail", "the generator for 5 %"),
         (
             "the server was held up",
-            {"server": server(waited=Waited(share=0.5, for_others=0.06))},
+            {"server": server(waited=CpuWait(share=0.5, for_others=0.06))},
             "fail",
             "the server for 6 %",
         ),

@@ -17,10 +17,10 @@ from scripted_http2 import (
     frame,
     settings,
 )
-from trueload.runner.verify import Over, ask
+from trueload.runner.verify import HttpVariant, ask
 from trueload.subjects.contracts import Exchange
 
-OVER = Over(http2=True)
+OVER = HttpVariant(http2=True)
 SETTINGS_FIRST = settings()
 OK, NOT_FOUND = b"\x88", b"\x8d"  # from the static table
 

@@ -12,13 +12,13 @@ from samples import good_record
 from trueload.commands.weights import check_weights, division_lines
 from trueload.errors import UserError
 from trueload.places.lab import read_lab
-from trueload.places.names import GeneratorHost, SshHost, Where
-from trueload.protocol.fleet import Part, parts_of
+from trueload.places.names import GeneratorHost, Placement, SshHost
+from trueload.protocol.fleet import LoadShare, parts_of
 from trueload.report.accounts.hosts import host_grid, host_line
 from trueload.report.sheets import host_values
 
 
-def slots(part: Part, total: int) -> int:
+def slots(part: LoadShare, total: int) -> int:
     """How many of ``total`` connections a part has, as the engine divides them."""
     own = (part.index, *part.more)
     return sum((total - place - 1) // part.of + 1 for place in own if place < total)
@@ -51,7 +51,7 @@ def test_connections_are_divided_by_weight(
 
 
 def test_equal_hosts_have_one_part_each() -> None:
-    assert parts_of([2, 2, 2], 9) == tuple(Part(index=index, of=3) for index in range(3))
+    assert parts_of([2, 2, 2], 9) == tuple(LoadShare(index=index, of=3) for index in range(3))
     assert "more" not in parts_of([5], 1)[0].model_dump()
 
 
@@ -102,14 +102,14 @@ def test_a_lab_names_the_weights_and_the_division_is_shown(tmp_path: Path) -> No
         (lambda where: check_weights(where, origins=2), "targets of several servers"),
     ],
 )
-def test_what_weights_exclude_is_refused(refuse: Callable[[Where], None], message: str) -> None:
+def test_what_weights_exclude_is_refused(refuse: Callable[[Placement], None], message: str) -> None:
     hosts = [
         GeneratorHost(place=SshHost(name), weight=weight) for name, weight in (("a", 2), ("b", 1))
     ]
     with pytest.raises(UserError, match=message):
-        refuse(Where(generators=tuple(hosts)))
-    check_weights(Where(generators=tuple(hosts)))
-    refuse(Where(generators=(hosts[1],)))
+        refuse(Placement(generators=tuple(hosts)))
+    check_weights(Placement(generators=tuple(hosts)))
+    refuse(Placement(generators=(hosts[1],)))
 
 
 def test_the_result_the_table_and_csv_show_the_weight() -> None:

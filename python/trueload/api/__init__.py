@@ -44,7 +44,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     from trueload.api.results.ab import AbResult
     from trueload.commands.ab import measure_ab, read_ab
     from trueload.commands.command_line import understand
-    from trueload.commands.job import announce, nothing_measured
+    from trueload.commands.output import announce, nothing_measured
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
     from trueload.metrics.exports import exporting
@@ -53,7 +53,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     asked = with_json_body(options)
     understood = understand(("ab",), read_ab, (url_a, url_b), asked, OF_PRINTING)
     find_engine()
-    job = understood.meaning.quietly(understood.words)
+    job = understood.value.quietly(understood.words)
     interrupt = Interrupt()
     try:
         with (
@@ -96,7 +96,7 @@ def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteR
         return ExitCode.OK
 
     try:
-        start_suite(replace(understood.meaning, words=understood.words), finish)
+        start_suite(replace(understood.value, words=understood.words), finish)
     finally:
         for interrupt in asked:
             interrupt.hand_on()

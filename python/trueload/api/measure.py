@@ -11,8 +11,8 @@ from trueload.api.results.result import Result, Search
 from trueload.errors import UserError
 
 if TYPE_CHECKING:
-    from trueload.commands.command_line import Words
-    from trueload.commands.job import Job, Saved
+    from trueload.commands.command_line import CommandLine
+    from trueload.commands.job import Job, RunWriter
     from trueload.interrupt import Interrupt
 
 # Options of what is printed and where; a caller of a function cannot use them.
@@ -43,14 +43,14 @@ def load_server(protocol: str, where: str | None, options: Mapping[str, Any]) ->
     return _measured(understand((protocol,), read, (where,), options, OF_PRINTING))
 
 
-def _measured(understood: Words[Job]) -> Result:
+def _measured(understood: CommandLine[Job]) -> Result:
     """Run a job as the command does, without showing anything."""
-    from trueload.commands.job import nothing_measured
+    from trueload.commands.output import nothing_measured
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
 
     find_engine()
-    job = replace(understood.meaning, words=understood.words)
+    job = replace(understood.value, words=understood.words)
     interrupt = Interrupt()
     try:
         with interrupt:
@@ -70,7 +70,7 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
     from trueload.report.live import unwatched
 
     notes: list[str] = []
-    with exporting(job.metrics, {"command": job.asked.kind}, interrupt, notes.append) as exports:
+    with exporting(job.metrics, {"command": job.workload.kind}, interrupt, notes.append) as exports:
         done = measure_job(job, interrupt, watch=exports.beside(unwatched), announce=notes.append)
     warn_unsaved(done.saved)
     return Result(
@@ -89,7 +89,7 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
 
     assert job.search is not None, "it is for searches"
     notes: list[str] = []
-    with exporting(job.metrics, {"command": job.asked.kind}, interrupt, notes.append) as exports:
+    with exporting(job.metrics, {"command": job.workload.kind}, interrupt, notes.append) as exports:
         seen = exports.beside(unwatched)
         done = measure_search(job, job.search, interrupt, watch=seen)
     warn_unsaved(done.saved)
@@ -104,7 +104,7 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
     )
 
 
-def warn_unsaved(saved: Saved, stacklevel: int = 6) -> None:
+def warn_unsaved(saved: RunWriter, stacklevel: int = 6) -> None:
     """Warn of a store that failed during the run; the result is complete all the same."""
     if saved.error is not None:
         warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=stacklevel)

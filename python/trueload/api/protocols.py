@@ -88,4 +88,4 @@ def serve(protocol: str = "http", /, **options: Any) -> Server:
         raise UserError(f"there is no reference server '{protocol}'", f"it is one of {known}")
     options = {"listen": "127.0.0.1:0", **options}
     understood = understand(("serve", protocol), SERVERS[protocol].read, (), options, OF_PRINTING)
-    return Server(understood.meaning)
+    return Server(understood.value)

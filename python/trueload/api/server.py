@@ -11,18 +11,18 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.commands.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import UserError
-from trueload.places.local import KeptPlace
-from trueload.places.names import Here
+from trueload.places.local import SupervisedPlace
+from trueload.places.names import ThisMachine
 from trueload.places.open import open_place
 from trueload.protocol.plan import Served
-from trueload.trial.spec import NeverAsked
+from trueload.trial.spec import NoInterrupt
 
 
-class Server(Closing):
+class Server(Closeable):
     """A reference server, for a ``with`` block, or from ``start`` to ``close``.
 
     While it runs, ``url`` is the URL to load, and ``cacert`` the certificate that it made, if it
@@ -57,9 +57,9 @@ class Server(Closing):
             try:
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
                 # The caller's computing may pause our threads, which must not end the engine.
-                kept = KeptPlace() if isinstance(self._serving.place, Here) else place
+                kept = SupervisedPlace() if isinstance(self._serving.place, ThisMachine) else place
                 self._engine = stack.enter_context(Engine.start(kept))
-                ready = begin(self._engine, self._serving, NeverAsked())
+                ready = begin(self._engine, self._serving, NoInterrupt())
             except EngineError as error:
                 raise error.as_user_error("while serving") from error
             assert ready is not None, "nobody has asked for the end"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from trueload.assemble.machine import MachineUse, Ours, machine_use
+from trueload.assemble.machine import MachineUse, RunProcesses, machine_use
 from trueload.assemble.observation import HostSample
 from trueload.assemble.server import (
     allowed_cpus,
@@ -33,9 +33,9 @@ from trueload.protocol.plan import (
     Requests,
     Second,
 )
-from trueload.protocol.server_report import Seen
+from trueload.protocol.server_report import ServerReport
 from trueload.protocol.sums import add_counts
-from trueload.record.client import ClientAsked, interval_ns, make_client_end, took_ns
+from trueload.record.client import ClientTask, interval_ns, make_client_end, took_ns
 from trueload.record.schema import (
     SCHEMA,
     Connections,
@@ -75,9 +75,9 @@ class ClientObservation:
 
     id: str
     started_at: str
-    asked: ClientAsked
+    asked: ClientTask
     claim: Claim
-    seen: Seen
+    seen: ServerReport
     warmup: Sequence[Claim]
     before: EndSample
     after: EndSample
@@ -184,7 +184,7 @@ def _warmup(found: ClientObservation) -> Warmup:
     )
 
 
-def _throughput(seen: Seen, order_ns: int) -> Throughput:
+def _throughput(seen: ServerReport, order_ns: int) -> Throughput:
     """The rates over the whole order, with in and out as seen from the client."""
     if interval_ns(seen) <= 0:
         return Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
@@ -209,7 +209,7 @@ def _connections(found: ClientObservation) -> Connections:
     )
 
 
-def _series(seen: Seen) -> tuple[Second, ...]:
+def _series(seen: ServerReport) -> tuple[Second, ...]:
     """The answers by second, from the first request on."""
     began_ns = seen.first_request_ns
     if began_ns is None:
@@ -224,7 +224,7 @@ def _series(seen: Seen) -> tuple[Second, ...]:
     )
 
 
-def _flow(seen: Seen) -> Flow | None:
+def _flow(seen: ServerReport) -> Flow | None:
     """The answers by span, for spans that lie whole between first request and last answer."""
     began_ns, ended_ns = seen.first_request_ns, seen.last_answer_ns
     if began_ns is None or ended_ns is None:
@@ -282,4 +282,4 @@ def _machine(found: ClientObservation) -> MachineUse:
     clients = allowed_cpus(found.before.client, found.after.client)
     servers = [tree for tree in (first.server, last.server) if tree is not None]
     cpus = found.server_cpus or allowed_cpus(*servers)
-    return machine_use(first, last, Ours(pids, clients, cpus), see_all=True)
+    return machine_use(first, last, RunProcesses(pids, clients, cpus), see_all=True)

@@ -1,7 +1,4 @@
-"""The use of the machine over a window, and the waits of both ends for it, from two samples.
-
-Pure.
-"""
+"""The use of the machine over a window, and both ends' waits for it, from two samples. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from trueload.assemble.server import tree_throttled_share
 from trueload.machine.accounting import TreeSample, machine_usage, usage
 from trueload.machine.noise import CpuUse, beside, cpu_use, wait_of
 from trueload.protocol.plan import CpuLooks
-from trueload.record.schema import CpuSpeed, Waited
+from trueload.record.schema import CpuSpeed, CpuWait
 from trueload.units import NS_PER_S
 
 
@@ -28,12 +25,12 @@ class MachineUse:
     idle: float | None
     others: float | None
     stolen: float | None
-    generator: Waited | None = None
-    server: Waited | None = None
+    generator: CpuWait | None = None
+    server: CpuWait | None = None
 
 
 @dataclass(frozen=True)
-class Ours:
+class RunProcesses:
     """What on a machine belongs to the run: its processes, and the CPUs of both ends.
 
     The descendants of the processes count, too. ``hidden``: the server may be on this machine, and
@@ -46,7 +43,9 @@ class Ours:
     hidden: bool = False
 
 
-def machine_use(first: HostSample, last: HostSample, ours: Ours, *, see_all: bool) -> MachineUse:
+def machine_use(
+    first: HostSample, last: HostSample, ours: RunProcesses, *, see_all: bool
+) -> MachineUse:
     """Return the use of the machine between two samples.
 
     If we may see every process (``see_all``), a hidden server is none of the processes here.
@@ -82,13 +81,13 @@ def _within(seen: CpuLooks, after_ns: int, lasts_ns: int) -> CpuSpeed:
 
 
 def _waits(
-    first: HostSample, last: HostSample, ours: Ours, used: CpuUse
-) -> tuple[Waited | None, Waited | None]:
+    first: HostSample, last: HostSample, ours: RunProcesses, used: CpuUse
+) -> tuple[CpuWait | None, CpuWait | None]:
     """The times that the generator and the server waited for a CPU."""
     apart = not set(ours.generator_cpus) & set(ours.server_cpus)
     trees = (first.engine, last.engine), (first.server, last.server)
     cpus = ours.generator_cpus, ours.server_cpus
-    found: list[Waited | None] = []
+    found: list[CpuWait | None] = []
     for (before, after), theirs, (other, later) in zip(trees, cpus, reversed(trees), strict=True):
         elsewhere_ns = _cpu_ns(other, later) if apart else 0
         if before is None or after is None:
@@ -102,7 +101,7 @@ def _waits(
             beside_ns=beside(first.machine, last.machine, theirs, before, after),
             throttled_ns=int((tree_throttled_share(before, after) or 0) * used.wall_ns),
         )
-        found.append(Waited(share=wait.share, for_others=wait.for_others) if wait else None)
+        found.append(CpuWait(share=wait.share, for_others=wait.for_others) if wait else None)
     return found[0], found[1]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from trueload import hdr
 from trueload.assemble.hosts import clock_bounds_ns, make_hosts
-from trueload.assemble.machine import MachineUse, Ours, cpu_speeds, machine_use
+from trueload.assemble.machine import MachineUse, RunProcesses, cpu_speeds, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.server import (
     allowed_cpus,
@@ -33,9 +33,9 @@ from trueload.protocol.plan import (
     Tick,
 )
 from trueload.record import figures
-from trueload.record.account import Told
+from trueload.record.account import TrialFacts
 from trueload.record.accounts import ACCOUNTS
-from trueload.record.accounts.generator_times import CLIENT_TIMES, ClientTimes
+from trueload.record.accounts.generator_times import CLIENT_TIMES, GeneratorTimes
 from trueload.record.accounts.idle import merged_failed
 from trueload.record.groups import make_groups
 from trueload.record.schema import (
@@ -96,8 +96,8 @@ def make_unjudged(seen: Observation) -> Record:
     complete = window.measurement is not None
     machine = _machine(seen, measured)
     handshakes = hdr.added(each.histograms.handshake for each in seen.measurements())
-    told = _told(seen, measured, complete)
-    accounts = {name: each.made(told) for name, each in ACCOUNTS.items()}
+    facts = _facts(seen, measured, complete)
+    accounts = {name: each.made(facts) for name, each in ACCOUNTS.items()}
     generator = _generator(seen, measured, complete, accounts[CLIENT_TIMES.name], machine)
     hosts = make_hosts(seen, generator, make_unjudged)
     record = Record(
@@ -140,8 +140,8 @@ def make_unjudged(seen: Observation) -> Record:
     return figures.with_figures(record)
 
 
-def _told(seen: Observation, measured: Measurement, complete: bool) -> Told:
-    return Told(
+def _facts(seen: Observation, measured: Measurement, complete: bool) -> TrialFacts:
+    return TrialFacts(
         window=measured,
         generate=seen.generate,
         complete=complete,
@@ -382,7 +382,7 @@ def _generator(
     seen: Observation,
     measured: Measurement,
     complete: bool,
-    own_times: ClientTimes,
+    own_times: GeneratorTimes,
     machine: MachineUse | None,
 ) -> Generator:
     found, ready = measured.generator, seen.ready
@@ -467,7 +467,7 @@ def _machine(seen: Observation, measured: Measurement) -> MachineUse | None:
     return machine_use(first, last, _ours(seen, first, last), see_all=seen.sees_all)
 
 
-def _ours(seen: Observation, first: HostSample, last: HostSample) -> Ours:
+def _ours(seen: Observation, first: HostSample, last: HostSample) -> RunProcesses:
     """The run's own processes.
 
     These are the front, whose children include engine and runner, the server, and the processes
@@ -478,7 +478,7 @@ def _ours(seen: Observation, first: HostSample, last: HostSample) -> Ours:
         servers = []  # another host's process ids mean other processes here
     pids = {seen.front_pid, *seen.peers}.union(*(sample.pids for sample in servers))
     hidden = seen.may_be_here and not servers and not seen.peers
-    return Ours(pids, seen.engine_cpus, allowed_cpus(*servers), hidden)
+    return RunProcesses(pids, seen.engine_cpus, allowed_cpus(*servers), hidden)
 
 
 def _redacted(generate: Generate) -> Generate:

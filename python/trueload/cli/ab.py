@@ -5,27 +5,29 @@ How: ``commands.ab`` measures, and this shows.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from trueload.cli.run import exit_code
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
 from trueload.commands.host_duration import for_job, print_manifest
-from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
+from trueload.commands.job import RunWriter
 from trueload.commands.options import check_writable
+from trueload.commands.output import (
+    at_terminal,
+    code_after,
+    exit_code,
+    report_shortfall,
+    write_json,
+)
 from trueload.engines.engine import find_engine
-from trueload.errors import ExitCode, unsaved
-from trueload.interrupt import Interrupt
-from trueload.metrics.exports import exporting
-from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
+from trueload.errors import ExitCode
+from trueload.report.ab import PairedTrials, compared, crossed_sentence, paired_json, paired_lines
 from trueload.report.colour import write_lines
 from trueload.report.compare import render
-from trueload.report.live import stop_key, watch
 
 HELP = """Compare two servers by pairs of trials, in random order within each pair.
 
@@ -48,37 +50,25 @@ def register(app: typer.Typer) -> None:
 
 def run_ab(job: AbJob) -> int:
     """Measure both sides, save and show; return the exit code."""
-    if job.jobs[0].given.dry_run:
-        print_manifest(for_job(job.jobs[0], 2 * job.pairs))
-        return ExitCode.OK
-    check_writable(job.jobs[0].given.json_path)
-    find_engine()
     first = job.jobs[0]
-    with (
-        Interrupt() as interrupt,
-        stop_key(interrupt.request, wanted=first.live),
-        exporting(first.metrics, {"command": "ab"}, interrupt, notes_of(first)) as exports,
-    ):
-        seen = exports.beside(watch(live=first.live))
-        done, saved = measure_ab(job, interrupt, watch=seen)
-        code = exit_code(
-            done.records, done.crossed, interrupted=interrupt.requested, strict=first.given.strict
-        )
-        with contextlib.suppress(*([OSError] if interrupt.requested else [])):
-            if not _show(job, done, saved):
-                code = unsaved(code)
-        return code
+    if first.given.dry_run:
+        print_manifest(for_job(first, 2 * job.pairs))
+        return ExitCode.OK
+    check_writable(first.given.json_path)
+    find_engine()
+    with at_terminal(first, "ab") as (interrupt, watch):
+        done, saved = measure_ab(job, interrupt, watch=watch)
+        strict, interrupted = first.given.strict, interrupt.requested
+        code = exit_code(done.records, done.crossed, interrupted=interrupted, strict=strict)
+        return code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
 
 
-def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
+def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:
     """Show the result; return whether all that was asked for is saved and written."""
     first = job.jobs[0]
     as_text = job.format == "text"
     talk = replace(first, format=job.format).talk()
-    lines = paired_lines(done)
-    if saved.run_id:
-        lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
-    write_lines(talk, lines)
+    write_lines(talk, [*paired_lines(done), *saved.lines()])
     unwritten = write_json(first.given.json_path, paired_json(done, saved.run_id))
     if job.format == "json":
         write_json(Path("-"), paired_json(done, saved.run_id))

@@ -16,7 +16,7 @@ from trueload.compare.difference import MORE_TRIALS, too_few_trials
 from trueload.compare.run_records import read_side
 from trueload.compare.trials import (
     Comparison,
-    CrossedRow,
+    RowCrossing,
     compare,
     crossed_rows,
     primary_of,
@@ -25,7 +25,7 @@ from trueload.compare.trials import (
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import write_text
 from trueload.record.thresholds import RATIO, parse_condition
-from trueload.report.compare import Compared, render
+from trueload.report.compare import ShownComparison, render
 from trueload.store.runs import Store
 from trueload.text import plain
 
@@ -80,7 +80,9 @@ def compare_runs(
         _refuse_too_few(comparison)
     crossed = crossed_rows(comparison, conditions)
     code = exit_code(comparison, crossed)
-    text = render(Compared(before.name, after.name, comparison, tuple(crossed)), given.format)
+    text = render(
+        ShownComparison(before.name, after.name, comparison, tuple(crossed)), given.format
+    )
     if given.format != "text" or output is not None:
         for each in crossed:
             sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
@@ -102,7 +104,7 @@ def _refuse_too_few(comparison: Comparison) -> None:
             raise UserError(f"--fail-on cannot be judged{of}: {why}", MORE_TRIALS)
 
 
-def exit_code(comparison: Comparison, crossed: list[CrossedRow]) -> ExitCode:
+def exit_code(comparison: Comparison, crossed: list[RowCrossing]) -> ExitCode:
     """Return 4 if a row lost its validity, or none is valid; 1 for a crossed condition. Pure.
 
     Conditions count on valid rows only.

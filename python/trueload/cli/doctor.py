@@ -17,14 +17,14 @@ from trueload.commands import doctor
 from trueload.commands.doctor_hosts import gather_there, look
 from trueload.commands.flags import with_flags_of
 from trueload.commands.folders import find_folder
-from trueload.commands.job import announce
 from trueload.commands.options import AsJsonOption
+from trueload.commands.output import announce
 from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
 from trueload.places.local import LocalPlace
-from trueload.places.names import Where
+from trueload.places.names import Placement
 from trueload.places.open import open_places
 from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects
@@ -82,7 +82,7 @@ def _as_json(findings: list[doctor.Finding]) -> dict[str, object]:
     return {"status": doctor.worst(findings), "findings": [asdict(each) for each in findings]}
 
 
-def gather_all(where: Where, quick: bool) -> list[tuple[str, doctor.Facts]]:
+def gather_all(where: Placement, quick: bool) -> list[tuple[str, doctor.Facts]]:
     """Gather every fact about these hosts, in their order, each by its place's name. Raises
     ``UserError`` if one of them cannot be used."""
     new = replace(where.new_pods, planned_ns=PLANNED_NS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from trueload.cli.run import run_job
 from trueload.commands.flags import command
 from trueload.commands.protocols import PROTOCOLS, reader_of_job
+from trueload.commands.run import run_job
 
 
 def register(app: typer.Typer, name: str) -> None:

@@ -36,7 +36,7 @@ from trueload.report.suite_json import rows_json
 from trueload.report.times import quantile_text
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.search.result import read_plan, read_steps, search_lines
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.text import plain
 from trueload.units import format_count
@@ -204,7 +204,7 @@ def show_run(
         write_lines(sys.stdout, _pair_lines(store, found))
         damaged = []
         for row in store.rows(found):
-            if isinstance(row, Damaged):
+            if isinstance(row, DamagedRow):
                 damaged.append(row)
             sys.stdout.write("\n")
             write_lines(sys.stdout, _row_lines(row))
@@ -232,7 +232,7 @@ def export_run(
     check_writable(output, "-o")
     with Store.open() as store:
         found = store.find_run(run)
-        damaged: list[Damaged] = []
+        damaged: list[DamagedRow] = []
         rows = _noting(store.rows(found), damaged)
         if chosen is ExportFormat.PARQUET:
             _write_parquet(found, rows, output)
@@ -269,7 +269,7 @@ def _as_published(store: Store, run: Run, chosen: ExportFormat) -> str:
     return published.WRITERS[cast(published.Format, chosen.value)](made)
 
 
-def _write_parquet(run: Run, rows: Iterable[Row | Damaged], output: Path | None) -> None:
+def _write_parquet(run: Run, rows: Iterable[Row | DamagedRow], output: Path | None) -> None:
     from trueload.report.parquet import write_parquet
 
     if output is None or str(output) == "-":
@@ -277,9 +277,11 @@ def _write_parquet(run: Run, rows: Iterable[Row | Damaged], output: Path | None)
     write_parquet(TRIALS, (row_values(run.id, row) for row in rows), output)
 
 
-def _noting(rows: Iterable[Row | Damaged], damaged: list[Damaged]) -> Iterator[Row | Damaged]:
+def _noting(
+    rows: Iterable[Row | DamagedRow], damaged: list[DamagedRow]
+) -> Iterator[Row | DamagedRow]:
     for row in rows:
-        if isinstance(row, Damaged):
+        if isinstance(row, DamagedRow):
             damaged.append(row)
         yield row
 
@@ -343,8 +345,8 @@ def _suite_lines(store: Store, run: Run) -> list[str]:
     return ["", *(text for text in shown if text)]
 
 
-def _row_lines(row: Row | Damaged) -> list[str]:
-    if isinstance(row, Damaged):
+def _row_lines(row: Row | DamagedRow) -> list[str]:
+    if isinstance(row, DamagedRow):
         return [f"row {row.number} is damaged: {plain(row.why)}"]
     labels = " ".join(row.labels.values())
     title = plain(f"row {row.number}  {row.key or labels}".rstrip())
@@ -373,7 +375,7 @@ def check_lines(record: Record) -> list[str]:
     return [*lines, f"  n/a: {', '.join(others)}"] if others else lines
 
 
-def _report_damage(store: Store, damaged: list[Damaged]) -> None:
+def _report_damage(store: Store, damaged: list[DamagedRow]) -> None:
     if damaged:
         sys.stderr.write(
             f"warning: {len(damaged)} damaged in {store.path}: {damaged[0].why};"

@@ -32,10 +32,10 @@ from trueload.engines.engine import Engine, EngineError, find_engine, seen_since
 from trueload.errors import ExitCode
 from trueload.files import outputs
 from trueload.interrupt import Interrupt
-from trueload.places.names import Here
+from trueload.places.names import ThisMachine
 from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp
-from trueload.protocol.plan import Done, Error, Ready, Seen, Serve, Served
+from trueload.protocol.plan import Done, Error, Ready, Serve, Served, ServerReport
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 
@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
 def run_server(serving: Serving) -> int:
     """Serve until told to end."""
     plan = serving.plan
-    if plan.cpus and isinstance(serving.place, Here):
+    if plan.cpus and isinstance(serving.place, ThisMachine):
         # Pin the engine's own main thread there too, so that the whole process counts as pinned.
         os.sched_setaffinity(0, plan.cpus)
     with Interrupt() as interrupt, contextlib.ExitStack() as stack:
@@ -103,7 +103,7 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
     return served
 
 
-def _record(engine: Engine, plan: Serve) -> Seen | None:
+def _record(engine: Engine, plan: Serve) -> ServerReport | None:
     """Return what was seen of the clients from start to end, if it was recorded."""
     if not (isinstance(plan.service, ServeHttp) and plan.service.record):
         return None
@@ -134,7 +134,7 @@ def _handshakes(served: Served, plan: Serve) -> str:
 
 def _report(
     served: Served | None,
-    seen: Seen | None,
+    seen: ServerReport | None,
     ready: Ready | None,
     plan: Serve,
     server: Server,

@@ -30,10 +30,10 @@ from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.client import Client, running_client
 from trueload.runner.conduct import answers_more, stops_late
-from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
+from trueload.runner.cpus import Layout, NoLayout, available_cpus, lay_out, physical_cores
 from trueload.runner.hosts import LocalHost
 from trueload.runner.process import Processes, substitute
-from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
+from trueload.runner.trials import RunningSubject, Setting, TrialFailure, sweep, with_subject
 from trueload.runner.verify import ask, over, require_library, verify
 from trueload.runner.verify_client import verify_client
 from trueload.runner.verify_echo import ask_echo
@@ -241,7 +241,7 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
             act = _verifier(subject, contract, tls)
             outcome = _with_started(subject, built, contract, act, stopped, tls=tls)
             shown = f"{name} over TLS" if tls else name
-            if isinstance(outcome, Failed):
+            if isinstance(outcome, TrialFailure):
                 yield Checked(subject.name, shown, "failed", outcome.reason, outcome.log_tail)
             else:
                 yield Checked(subject.name, shown, "ok", outcome)
@@ -277,24 +277,26 @@ def _contract_of(subject: Subject, name: str) -> AnyContract | ClientContract:
 
 def _verifier(
     subject: Subject, contract: AnyContract, tls: bool
-) -> Callable[[Started], str | Failed]:
+) -> Callable[[RunningSubject], str | TrialFailure]:
     """Every exchange, and how it behaves besides; pipelining is only noted, because not every load
     needs it. A trap misbehaves on purpose."""
     category = subject.manifest.category
     is_http1 = isinstance(contract, Contract) and contract.http != "2"
 
-    def act(started: Started) -> str | Failed:
+    def act(started: RunningSubject) -> str | TrialFailure:
         fault = verify(contract, category, started.address, pipelined=False, tls=tls)
         if fault is not None:
-            return Failed(f"it does not keep the contract: {fault}", "")
+            return TrialFailure(f"it does not keep the contract: {fault}", "")
         pipelining = None
         if is_http1:
             pipelining = verify(contract, category, started.address, pipelined=True, tls=tls)
         if not subject.manifest.trap and (found := misconduct(started)):
-            return Failed(f"it does not keep the rules: {found}", started.processes.log_tail())
+            return TrialFailure(
+                f"it does not keep the rules: {found}", started.processes.log_tail()
+            )
         return f"but not pipelined: {pipelining}" if pipelining is not None else ""
 
-    def misconduct(started: Started) -> str | None:
+    def misconduct(started: RunningSubject) -> str | None:
         more = None
         if isinstance(contract, Contract) and is_http1:
             more = answers_more(contract, started.address, tls=tls)
@@ -323,11 +325,11 @@ def _with_started(
     subject: Subject,
     built: Build,
     contract: AnyContract,
-    act: Callable[[Started], T | Failed],
+    act: Callable[[RunningSubject], T | TrialFailure],
     stopped: Callable[[], bool] = lambda: False,
     *,
     tls: bool = False,
-) -> T | Failed:
+) -> T | TrialFailure:
     return with_subject(
         subject,
         built,
@@ -342,7 +344,7 @@ def _with_started(
 def _any_layout(subject: Subject) -> Layout:
     """Nothing is measured here, so that sharing CPUs does no harm."""
     layout = lay_out(subject.manifest.cores[0], available_cpus(), physical_cores(), 1, share=True)
-    assert not isinstance(layout, Unfit)  # sharing always fits
+    assert not isinstance(layout, NoLayout)  # sharing always fits
     return layout
 
 
@@ -462,7 +464,7 @@ def _responses(subject: Subject) -> dict[str, Any]:
         why = "a client answers nobody; `trueload subjects check` verifies it"
         return {"subject": subject.name, "outcome": "skipped", "why": why}
 
-    def act(started: Started) -> list[dict[str, Any]] | Failed:
+    def act(started: RunningSubject) -> list[dict[str, Any]] | TrialFailure:
         if isinstance(contract, EchoContract):
             return _echoes(contract, started)
         if isinstance(contract, ShootoutContract):
@@ -470,12 +472,12 @@ def _responses(subject: Subject) -> dict[str, Any]:
         return _replies(contract, subject.manifest.category, started)
 
     outcome = _with_started(subject, built, contract, act)
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, TrialFailure):
         return {"subject": subject.name, "outcome": "failed", "why": outcome.reason}
     return {"subject": subject.name, "outcome": "ok", "contract": name, "answers": outcome}
 
 
-def _replies(contract: Contract, category: str, started: Started) -> list[dict[str, Any]]:
+def _replies(contract: Contract, category: str, started: RunningSubject) -> list[dict[str, Any]]:
     asked = [e for e in asked_of(contract, category, False) if e.form == "plain"]
     answers = []
     means = over(contract, tls=False)
@@ -495,7 +497,7 @@ def _replies(contract: Contract, category: str, started: Started) -> list[dict[s
     return answers
 
 
-def _messages(contract: ShootoutContract, started: Started) -> list[dict[str, Any]]:
+def _messages(contract: ShootoutContract, started: RunningSubject) -> list[dict[str, Any]]:
     """Nothing to look at but whether everybody got what was due."""
     from trueload.runner.verify_shootout import ask_message
 
@@ -509,7 +511,7 @@ def _messages(contract: ShootoutContract, started: Started) -> list[dict[str, An
     return answers
 
 
-def _echoes(contract: EchoContract, started: Started) -> list[dict[str, Any]]:
+def _echoes(contract: EchoContract, started: RunningSubject) -> list[dict[str, Any]]:
     """Nothing to look at but whether the bytes came back."""
     answers: list[dict[str, Any]] = []
     for echo in contract.echoes:

@@ -16,7 +16,7 @@ from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_new import new_suite
 from trueload.commands.flags import command
 from trueload.commands.options import check_writable
-from trueload.commands.suite import STDOUT, SuiteAsked, execute, read_suite, start_suite, talk
+from trueload.commands.suite import STDOUT, SuiteJob, execute, read_suite, start_suite, talk
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt
@@ -36,13 +36,13 @@ def register(app: typer.Typer) -> None:
     app.add_typer(suite, name="suite")
 
 
-def run_suite(asked: SuiteAsked) -> int:
+def run_suite(job: SuiteJob) -> int:
     """Execute, save and show; return the exit code."""
-    check_writable(asked.json_path)  # before hours of measuring
-    return start_suite(asked, lambda work, interrupt: _finish(work, interrupt, asked))
+    check_writable(job.json_path)  # before hours of measuring
+    return start_suite(job, lambda work, interrupt: _finish(work, interrupt, job))
 
 
-def _finish(work: Execution, interrupt: Interrupt, shown: SuiteAsked) -> int:
+def _finish(work: Execution, interrupt: Interrupt, shown: SuiteJob) -> int:
     """Execute the suite and show its result; return the exit code."""
     try:
         run = execute(work, interrupt)
@@ -63,7 +63,7 @@ def _finish(work: Execution, interrupt: Interrupt, shown: SuiteAsked) -> int:
 
 
 def _show_saved(
-    work: Execution, run: Run, shown: SuiteAsked
+    work: Execution, run: Run, shown: SuiteJob
 ) -> tuple[list[LoadTable], UserError | None]:
     """Return the tables, and the error if their JSON could not be written."""
     collected = collect(work.plan, work.store.rows(run))
@@ -94,7 +94,7 @@ def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
 
 
 def _show(
-    tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: SuiteAsked
+    tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: SuiteJob
 ) -> UserError | None:
     """Show the tables; return the error if the requested file could not be written."""
     unwritten = None

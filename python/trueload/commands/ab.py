@@ -13,17 +13,18 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.commands.ab_servers import CONTRACT, Side, find_subject, is_url, open_side
+from trueload.commands.ab_servers import CONTRACT, AbServer, find_subject, is_url, open_side
 from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import for_job
-from trueload.commands.job import Job, Saved, announce
+from trueload.commands.job import Job, RunWriter
 from trueload.commands.measure import read_job
 from trueload.commands.measure_options import CompareFormat, RatioOptions
 from trueload.commands.options import check_one_stdout
+from trueload.commands.output import announce
 from trueload.commands.place_options import check_all_at_start
-from trueload.commands.request_flags import of_curl, read_asked
-from trueload.commands.suite_places import Opened, open_for_subjects
+from trueload.commands.request_flags import of_curl, read_workload
+from trueload.commands.suite_places import SuiteHosts, open_for_subjects
 from trueload.compare.difference import MORE_PAIRS, too_few_pairs
 from trueload.compare.pairs import turns
 from trueload.compare.trials import primary_of
@@ -38,13 +39,13 @@ from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import RATIO, Condition, parse_condition
 from trueload.record.turn import Turn
-from trueload.report.ab import Paired
+from trueload.report.ab import PairedTrials
 from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.request.make import read_body
 from trueload.request.redact import redact_url
 from trueload.request.targets import open_targets
-from trueload.request.url import Target, parse_given_url
+from trueload.request.url import Url, parse_given_url
 
 PAIRS = 6  # the fewest whose median has a 95 % interval
 SEED = 1
@@ -90,7 +91,7 @@ class PairOptions(RatioOptions, RepeatOptions):
 
 
 read_request = reader_of(RequestOptions)
-NOT_FOR_PAIRS = ("asked", "limit", "search", "server_pid", "allow_lost")
+NOT_FOR_PAIRS = ("workload", "limit", "search", "server_pid", "allow_lost")
 
 
 @with_flags_of(read_request, without=())
@@ -122,8 +123,8 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
     urls, request = _read_once(urls, request)
     chosen = SEED if seed is None else seed
-    asked = [read_asked(url, _options_for(url, urls, request)) for url in urls]
-    jobs = [_seeded(read_job(asked=each, **flags), chosen) for each in asked]
+    workload = [read_workload(url, _options_for(url, urls, request)) for url in urls]
+    jobs = [_seeded(read_job(workload=each, **flags), chosen) for each in workload]
     return AbJob(
         sides=(url_a, url_b),
         jobs=(jobs[0], jobs[1]),
@@ -157,7 +158,7 @@ def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOpti
     return urls, HttpOptions.of({**given.given, **update})
 
 
-def _asked_at(url: str, copied: Target) -> str:
+def _asked_at(url: str, copied: Url) -> str:
     """The path of a curl command at the origin of a side. Raises ``UserError``."""
     side = parse_given_url(url)
     if side.path != "/":
@@ -195,17 +196,17 @@ def _refuse_contract_options(subject: str, given: HttpOptions) -> None:
         )
 
 
-def _open(job: AbJob, stack: contextlib.ExitStack) -> Opened:
+def _open(job: AbJob, stack: contextlib.ExitStack) -> SuiteHosts:
     where = for_job(job.jobs[0], 2 * job.pairs)
     check_all_at_start(where, "a comparison")
     if not all(map(is_url, job.sides)):
         return stack.enter_context(open_for_subjects(where))
-    return Opened(stack.enter_context(open_places(where, find_engine(), announce=announce)))
+    return SuiteHosts(stack.enter_context(open_places(where, find_engine(), announce=announce)))
 
 
 def measure_ab(
     job: AbJob, interrupt: Interrupt, *, watch: Watch = unwatched
-) -> tuple[Paired, Saved]:
+) -> tuple[PairedTrials, RunWriter]:
     """Measure both sides alternately, saving each trial.
 
     Shows nothing except through ``watch``. Raises ``UserError``.
@@ -216,7 +217,7 @@ def measure_ab(
         sides = [open_side(text, one, opened, interrupt, watch) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(
-            Saved.begin(
+            RunWriter.begin(
                 stack,
                 job.jobs[0],
                 "ab",
@@ -234,12 +235,14 @@ def measure_ab(
         taken = _measure(job, dict(zip(("a", "b"), sides, strict=True)), saved, interrupt)
         saved.end(interrupt.requested)
     stopped = interrupt.requested
-    done = Paired.of(names, taken, seed=job.seed, conditions=job.conditions, interrupted=stopped)
+    done = PairedTrials.of(
+        names, taken, seed=job.seed, conditions=job.conditions, interrupted=stopped
+    )
     return done, saved
 
 
 def _measure(
-    job: AbJob, sides: dict[str, Side], saved: Saved, interrupt: Interrupt
+    job: AbJob, sides: dict[str, AbServer], saved: RunWriter, interrupt: Interrupt
 ) -> list[tuple[Turn, Record]]:
     taken: list[tuple[Turn, Record]] = []
     for turn in turns(job.pairs, job.seed):

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from trueload.commands.folders import find_folder
 from trueload.commands.job import TRUELOAD_COMMAND, Job
-from trueload.commands.suite_places import Opened
+from trueload.commands.suite_places import SuiteHosts
 from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
-from trueload.interrupt import Interrupt, Until
+from trueload.interrupt import EarlyEnd, Interrupt
 from trueload.record.schema import Record
 from trueload.report.heading import Heading
 from trueload.report.live import Watch
@@ -25,14 +25,14 @@ from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import (
     Layout,
-    Unfit,
+    NoLayout,
     available_cpus,
     lay_out,
     lay_out_there,
     physical_cores,
 )
 from trueload.runner.hosts import LocalHost, SubjectHost
-from trueload.runner.trials import Measured, Setting, run_subject
+from trueload.runner.trials import Setting, TrialResult, run_subject
 from trueload.subjects.contracts import Contract, load_http_contract
 from trueload.subjects.manifest import Subject, parse_selects, select_subjects
 from trueload.text import plain
@@ -43,7 +43,7 @@ CONTRACT = "http-plaintext"
 _HOST_AND_PORT = re.compile(r"(\[[^]]*\]|[^/:]+):\d+(/|$)", re.ASCII)
 
 
-class Side(Protocol):
+class AbServer(Protocol):
     """One of the two sides; ``name`` is shown and stored."""
 
     @property
@@ -61,7 +61,7 @@ class Side(Protocol):
 
 
 @dataclass(frozen=True)
-class UrlSide:
+class UrlServer:
     """A server that runs by itself. ``spec`` has its addresses, and the hosts of the load."""
 
     spec: TrialSpec
@@ -80,7 +80,7 @@ class UrlSide:
 
 
 @dataclass(frozen=True)
-class SubjectSide:
+class SubjectServer:
     """A built subject.
 
     The load is that of ``spec``. The request is the contract's, with the headers of ``spec``. The
@@ -92,7 +92,7 @@ class SubjectSide:
     contract: Contract
     spec: TrialSpec
     watch: Watch
-    opened: Opened
+    opened: SuiteHosts
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class SubjectSide:
                 server_place=self.opened.server_place,
             )
             with self.watch(one, heading, labels) as on_progress:
-                until = Until(interrupt, ended)
+                until = EarlyEnd(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 
         try:
@@ -134,7 +134,7 @@ class SubjectSide:
             )
         except EngineError as error:  # the subject's host is lost
             raise _unmeasured(self.name, str(error), "look at that host") from error
-        if isinstance(outcome, Measured):
+        if isinstance(outcome, TrialResult):
             return outcome.record
         if interrupt.requested:
             return None
@@ -160,11 +160,13 @@ def is_url(text: str) -> bool:
     return "://" in text or _HOST_AND_PORT.match(text) is not None
 
 
-def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: Watch) -> Side:
+def open_side(
+    text: str, job: Job, opened: SuiteHosts, interrupt: Interrupt, watch: Watch
+) -> AbServer:
     """Return the side, resolved or built and ready to be measured. Raises ``UserError``."""
     spec = replace(job.spec, hosts=opened.hosts)
     if is_url(text):
-        return UrlSide(replace(job.resolved(), hosts=opened.hosts), watch)
+        return UrlServer(replace(job.resolved(), hosts=opened.hosts), watch)
     subject = find_subject(text)
     if reason := needs.missing(subject):
         raise _unmeasured(subject.name, reason, "install that, and repeat")
@@ -185,7 +187,7 @@ def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: 
         hint = f"`trueload subjects check {subject.name}` shows the log"
         raise _unmeasured(subject.name, error.reason, hint) from error
     contract = load_http_contract(find_folder("contracts"), CONTRACT)
-    return SubjectSide(subject, built, contract, spec, watch, opened)
+    return SubjectServer(subject, built, contract, spec, watch, opened)
 
 
 def find_subject(text: str) -> Subject:
@@ -217,11 +219,11 @@ def _layout(subject: Subject, threads: int, subject_host: SubjectHost | None) ->
     if subject_host is not None:
         several = "multi" in subject.manifest.cores
         return lay_out_there("multi" if several else "single", subject_host.cpus)
-    found: Layout | Unfit = Unfit("it runs on no number of CPUs")
+    found: Layout | NoLayout = NoLayout("it runs on no number of CPUs")
     for share in (False, True):
         for cores in ("multi", "single"):
-            if cores in subject.manifest.cores and isinstance(found, Unfit):
+            if cores in subject.manifest.cores and isinstance(found, NoLayout):
                 found = lay_out(cores, available_cpus(), physical_cores(), threads, share)
-    if isinstance(found, Unfit):
+    if isinstance(found, NoLayout):
         raise UserError(f"{subject.name} cannot be run: {found.reason}", "use fewer --threads")
     return found

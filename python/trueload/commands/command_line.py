@@ -23,25 +23,25 @@ from trueload.commands.usage import explain_usage_error
 from trueload.errors import UserError
 from trueload.request.redact import hide_arguments
 
-Understood = TypeVar("Understood")
+Parsed = TypeVar("Parsed")
 TIME = "TIME"  # the help's placeholder for a duration
 
 
 @dataclass(frozen=True)
-class Words(Generic[Understood]):
+class CommandLine(Generic[Parsed]):
     """The command line after ``trueload``, and its parsed value."""
 
     words: tuple[str, ...]
-    meaning: Understood
+    value: Parsed
 
 
 def understand(
     path: Sequence[str],
-    read: Callable[..., Understood],
+    read: Callable[..., Parsed],
     arguments: Sequence[object],
     options: Mapping[str, object],
     refused: Mapping[str, str],
-) -> Words[Understood]:
+) -> CommandLine[Parsed]:
     """Parse arguments with the command at ``path`` (``http``, or ``suite run``).
 
     ``read`` declares its options. ``refused`` has the options that only the command line has, each
@@ -57,11 +57,11 @@ def understand(
     name = " ".join(["trueload", *path])
     try:
         with command.make_context(name, list(words)) as context:
-            meaning: Understood = command.invoke(context)
+            value: Parsed = command.invoke(context)
     except typer.TyperException as error:
         message, hint = explain_usage_error(error, lambda: name)
         raise UserError(hide_arguments(message, words), hint) from error
-    return Words((*path, *words), meaning)
+    return CommandLine((*path, *words), value)
 
 
 def shown(words: Sequence[str]) -> str:

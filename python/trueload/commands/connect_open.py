@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trueload.commands.job import Asked
+from trueload.commands.job import Workload
 from trueload.commands.measure_options import SearchAxis
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
@@ -16,13 +16,13 @@ _ONE_EACH = "a new connection carries one request, and is then closed"
 
 
 def by_connections(
-    asked: Asked, given: LoadOptions, engine: EngineOptions, search: SearchAxis | None
+    workload: Workload, given: LoadOptions, engine: EngineOptions, search: SearchAxis | None
 ) -> LoadOptions:
     """Return the load with the rate of ``--connect-open``, if that was given.
 
     Raises ``UserError`` for options that it excludes.
     """
-    rate = asked.connect_open_per_s
+    rate = workload.connect_open_per_s
     if rate is None:
         return given
     excluded = (
@@ -30,10 +30,10 @@ def by_connections(
         ("--stages", given.gave("stages"), "keep one of them"),
         ("--idle", given.gave("idle"), "keep one of them"),
         ("--pipeline", given.pipeline > 1, _ONE_EACH),
-        ("--streams", (asked.streams or 1) > 1, _ONE_EACH),
+        ("--streams", (workload.streams or 1) > 1, _ONE_EACH),
         (
             "--scenario",
-            bool(asked.traffic.scenario),
+            bool(workload.traffic.scenario),
             "a virtual user keeps its connection: use --rate",
         ),
         (
@@ -53,10 +53,10 @@ def by_connections(
     return given.model_copy(update={"rate_per_s": rate})
 
 
-def fail_on_form(asked: Asked) -> Form:
+def fail_on_form(workload: Workload) -> Form:
     """Return what ``--fail-on`` accepts: more percentiles where more is timed."""
-    form = FAIL_ON if asked.traffic.stream is None else STREAMS_FAIL_ON
-    if asked.connect_open_per_s is None:
+    form = FAIL_ON if workload.traffic.stream is None else STREAMS_FAIL_ON
+    if workload.connect_open_per_s is None:
         return form
-    handshakes = () if asked.traffic.tls is None else (FULL, RESUMED)
+    handshakes = () if workload.traffic.tls is None else (FULL, RESUMED)
     return replace(form, prefixes=(*form.prefixes, CONNECT, FIRST_BYTE, *handshakes))

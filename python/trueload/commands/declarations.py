@@ -18,7 +18,7 @@ from trueload.commands.flags import take_flags, with_flags_of
 from trueload.protocol.option import FILE, Given, Option, Settings, flag_of, name_of, options_of
 
 Value = TypeVar("Value")
-Understood = TypeVar("Understood")
+Parsed = TypeVar("Parsed")
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
@@ -88,12 +88,12 @@ def reader_of(
 
 def with_options(
     model: type[Settings], *, without: Iterable[str] = ()
-) -> Callable[[Callable[..., Understood]], Callable[..., Understood]]:
+) -> Callable[[Callable[..., Parsed]], Callable[..., Parsed]]:
     """Return a decorator that gives a command the options of a model; it gets them as ``given``."""
     read = reader_of(model, without=without)
 
-    def decorate(own: Callable[..., Understood]) -> Callable[..., Understood]:
-        def run(**flags: Any) -> Understood:
+    def decorate(own: Callable[..., Parsed]) -> Callable[..., Parsed]:
+        def run(**flags: Any) -> Parsed:
             return own(given=read(**take_flags(read, flags)), **flags)
 
         mine = inspect.signature(own, eval_str=True)

@@ -1,8 +1,7 @@
 """Gathers the facts of other hosts for the doctor.
 
 How: a small script prints what the kernel of each host tells, and the engine, which is sent there
-as for a run, measures the rest. All hosts are watched at the same time, and only then loaded. Must
-not know: what is good or bad.
+as for a run, measures the rest. All hosts are watched at the same time, and only then loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from trueload.deadline import looks
 from trueload.engines.engine import Engine, EngineError, ask_core_latency
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.machine.remote import SCRIPT, Printed, machine_of, parse_printed
+from trueload.machine.remote import SCRIPT, ScriptOutput, machine_of, parse_printed
 from trueload.places import ChannelClosedError, Place
 from trueload.trial.ceiling import calibrate, measure_lateness
 
@@ -56,7 +55,7 @@ def _at_once(
             raise
 
 
-def _watch(script: Path, watch_s: float, interrupt: Interrupt, place: Place) -> Printed:
+def _watch(script: Path, watch_s: float, interrupt: Interrupt, place: Place) -> ScriptOutput:
     """Run the script on a host. Raises ``UserError``."""
     channel = place.open([str(script), f"{watch_s:g}"])
     lines: list[str] = []
@@ -81,7 +80,7 @@ def _watch(script: Path, watch_s: float, interrupt: Interrupt, place: Place) -> 
 
 
 def _measure(
-    watch_s: float, quick: bool, interrupt: Interrupt, place: Place, printed: Printed
+    watch_s: float, quick: bool, interrupt: Interrupt, place: Place, printed: ScriptOutput
 ) -> Facts:
     """Let the engine measure a host that was watched."""
     path = f"as sent to {place.name}"
@@ -107,7 +106,7 @@ def _measure(
     )
 
 
-class Look(NamedTuple):
+class EngineFacts(NamedTuple):
     """What an engine says of itself and its host. The core latency is that of the first two CPUs,
     in ns; empty if it cannot be measured."""
 
@@ -116,11 +115,11 @@ class Look(NamedTuple):
     core_latencies_ns: tuple[float, ...]
 
 
-def look(place: Place, cpus: tuple[int, ...]) -> Look:
+def look(place: Place, cpus: tuple[int, ...]) -> EngineFacts:
     """Ask the engine of a host with these CPUs, or with all that it has if they are not known.
     Raises ``EngineError``, ``UserError``."""
     with Engine.start(place) as engine:
         cpus = cpus or tuple(range(engine.hello.machine.cpu_count))
         two = len(cpus) >= CPUS_MIN
         latency_ns = ask_core_latency(engine, (cpus[0], cpus[1])) if two else None
-        return Look(engine.hello.version, cpus, () if latency_ns is None else (latency_ns,))
+        return EngineFacts(engine.hello.version, cpus, () if latency_ns is None else (latency_ns,))

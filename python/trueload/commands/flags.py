@@ -12,12 +12,10 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-Understood = TypeVar("Understood")
+Parsed = TypeVar("Parsed")
 
 
-def command(
-    understand: Callable[..., Understood], act: Callable[[Understood], int]
-) -> Callable[..., int]:
+def command(understand: Callable[..., Parsed], act: Callable[[Parsed], int]) -> Callable[..., int]:
     """Return a command with the flags of ``understand``, whose result goes to ``act``."""
 
     @functools.wraps(understand)
@@ -34,10 +32,10 @@ def take_flags(reader: Callable[..., Any], flags: dict[str, Any]) -> dict[str, A
 
 def with_flags_of(
     other: Callable[..., Any], *, without: Iterable[str]
-) -> Callable[[Callable[..., Understood]], Callable[..., Understood]]:
+) -> Callable[[Callable[..., Parsed]], Callable[..., Parsed]]:
     """Return a decorator that adds the parameters of ``other`` to a command, as ``**flags``."""
 
-    def decorate(own: Callable[..., Understood]) -> Callable[..., Understood]:
+    def decorate(own: Callable[..., Parsed]) -> Callable[..., Parsed]:
         mine = inspect.signature(own, eval_str=True).parameters.values()
         named = [each for each in mine if each.kind is not inspect.Parameter.VAR_KEYWORD]
         hidden = {*without, *(each.name for each in named)}
@@ -47,7 +45,7 @@ def with_flags_of(
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*named, *taken)
         ]
 
-        def run(**flags: Any) -> Understood:
+        def run(**flags: Any) -> Parsed:
             return own(**flags)
 
         run.__doc__ = own.__doc__

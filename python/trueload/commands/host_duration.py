@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from trueload.commands.job import Job
 from trueload.errors import UserError
-from trueload.places.names import K8sPods, Where
+from trueload.places.names import K8sPods, Placement
 from trueload.protocol.plan import Duration
 from trueload.suites.plan import SuitePlan, duration_ns
 from trueload.trial.spec import TrialSpec
@@ -24,7 +24,7 @@ BETWEEN_NS = 10 * NS_PER_S  # to connect, and to settle
 BUILDS_NS = 3600 * NS_PER_S  # of all subjects of a suite, before its first trial
 
 
-def check_dry_run(dry_run: bool, where: Where) -> None:
+def check_dry_run(dry_run: bool, where: Placement) -> None:
     """Refuse ``--dry-run`` if there is nothing to print. Raises ``UserError``."""
     if dry_run and not where.makes_pods:
         raise UserError(
@@ -33,7 +33,7 @@ def check_dry_run(dry_run: bool, where: Where) -> None:
         )
 
 
-def for_job(job: Job, trials: int | None = None) -> Where:
+def for_job(job: Job, trials: int | None = None) -> Placement:
     """Return the hosts of a job, which are needed for so many ``trials``; None is its own."""
     one_ns = trial_ns(job.spec)
     count = trials or job.repeat
@@ -45,7 +45,7 @@ def for_job(job: Job, trials: int | None = None) -> Where:
     return _lasting(job.where, job.spec.engine.threads, None if one_ns is None else count * one_ns)
 
 
-def for_suite(where: Where, plan: SuitePlan) -> Where:
+def for_suite(where: Placement, plan: SuitePlan) -> Placement:
     """Return the hosts of a suite."""
     all_ns = duration_ns(plan)
     more_ns = BUILDS_NS + (plan.patience_ns or 0)
@@ -65,12 +65,12 @@ def _beside_ns(spec: TrialSpec) -> int:
     return warmup_ns + spec.engine.timeout_ns + BETWEEN_NS
 
 
-def _lasting(where: Where, threads: int, planned_ns: int | None) -> Where:
+def _lasting(where: Placement, threads: int, planned_ns: int | None) -> Placement:
     new = replace(where.new_pods, threads=threads, planned_ns=planned_ns)
     return replace(where, new_pods=new)
 
 
-def print_manifest(where: Where) -> None:
+def print_manifest(where: Placement) -> None:
     """Print the Job of each place that Pods are made in, as JSON that kubectl takes."""
     from trueload.places.k8s import make_manifest  # imported late: few commands make Pods
 

@@ -1,44 +1,37 @@
-"""Shared parts of commands that measure: the request, the job, its run in the store, its JSON."""
+"""A command line that measures, as a value, and the run in the store that it fills."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TextIO
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.commands.measure_options import ResultOptions
-from trueload.errors import ExitCode, UserError
-from trueload.files import outputs
-from trueload.metrics.outlets import NOTHING_WANTED, Wanted
-from trueload.places.names import HERE, Where
+from trueload.errors import UserError
+from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.places.names import HERE, Placement
 from trueload.record.schema import Record
-from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import Condition, direction_note
-from trueload.report.tls import reasons_text, tls_hint
-from trueload.request.redact import redact_command, redact_url
+from trueload.record.thresholds import Condition
+from trueload.request.redact import redact_command
 from trueload.request.route import Route, check_sources
 from trueload.request.traffic import Traffic
-from trueload.request.url import Target
+from trueload.request.url import Url
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, RunState, Store, StoreError
-from trueload.text import plain
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
-ORIGINS_SHOWN = 3  # a hint is one line
 # The command by which subjects start trueload. -P keeps the current folder off the path, so that a
 # subject's folder cannot shadow a module of ours.
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Workload:
     """What a protocol's options ask for: what is sent, where to, and when connections are opened.
 
     ``kind`` is the command. ``url`` is shown and stored: it holds no secret.
@@ -46,10 +39,10 @@ class Asked:
 
     kind: str = "http"
     url: str
-    target: Target
+    target: Url
     route: Route
     traffic: Traffic
-    origins: tuple[Target, ...] = ()
+    origins: tuple[Url, ...] = ()
     """The origins of the targets, if there is more than one."""
     close: bool = False
     connect_open_per_s: float | None = None
@@ -62,7 +55,7 @@ class Asked:
 class Job:
     """A parsed command line."""
 
-    asked: Asked
+    workload: Workload
     spec: TrialSpec
     """What each trial does; it has no addresses yet."""
     given: ResultOptions
@@ -75,8 +68,8 @@ class Job:
     search: SearchPlan | None = None
     words: tuple[str, ...] | None = None
     """The command line after ``trueload``; None for this process's own."""
-    where: Where = HERE
-    metrics: Wanted = NOTHING_WANTED
+    where: Placement = HERE
+    metrics: ExporterOptions = NOTHING_WANTED
 
     def talk(self) -> TextIO:
         """Return the stream for text: stdout, unless that is for a program."""
@@ -91,13 +84,13 @@ class Job:
 
         Asks the system's resolver, in bounded time. Raises ``UserError``.
         """
-        asked = self.asked
-        spec = with_addresses(self.spec, asked.route, asked.target, asked.origins)
+        workload = self.workload
+        spec = with_addresses(self.spec, workload.route, workload.target, workload.origins)
         check_sources(spec.addresses, spec.traffic.local_addresses)
         return spec
 
 
-class Saved(Closing):
+class RunWriter(Closeable):
     """The run in the store, if there is one.
 
     If the store fails during the run, that is reported and the measurement goes on.
@@ -125,7 +118,7 @@ class Saved(Closing):
         *,
         plan: Any = None,
         seed: int | None = None,
-    ) -> Saved:
+    ) -> RunWriter:
         """Open the store and begin a run: it must be writable before anything is sent."""
         if job.given.no_save:
             return cls(None, None)
@@ -138,6 +131,12 @@ class Saved(Closing):
     def run_id(self) -> str | None:
         """The run's id, if all of it was saved."""
         return self._run.id if self._run is not None and self.error is None else None
+
+    def lines(self) -> list[str]:
+        """Say where the run is kept, if it is."""
+        if self.run_id is None:
+            return []
+        return [f"{'saved':<13}{self.run_id}   (trueload runs show {self.run_id})"]
 
     def add(
         self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
@@ -166,126 +165,3 @@ class Saved(Closing):
         for error in failed:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return not failed
-
-
-def notes_of(job: Job) -> Callable[[str], None]:
-    """Return the function for notes to the user; it does nothing with ``--quiet``."""
-    return (lambda _: None) if job.given.quiet else announce
-
-
-def announce(line: str) -> None:
-    """Write a line to stderr, where the reader may have gone."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
-
-
-def note_directions(job: Job) -> None:
-    """Note the conditions that good values would cross, unless the result is for a program."""
-    if job.given.quiet or job.format == "json" or str(job.given.json_path) == "-":
-        return
-    for note in map(direction_note, job.thresholds):
-        if note is not None:
-            announce(f"note: {plain(note)}")
-
-
-def note_recording(job: Job) -> None:
-    """Note what is replayed and how, unless nothing is to be told."""
-    replay = job.spec.traffic.replay
-    if replay is not None:
-        for note in replay.notes:
-            notes_of(job)(f"note: {plain(note)}")
-
-
-def report_shortfall(job: Job, records: Sequence[Record]) -> None:
-    """Report that the engine ran out of memory, or that no trial had a usable connection.
-
-    Says nothing if the user interrupted the attempts, as that is reported elsewhere.
-    """
-    spent = [record for record in records if memory_fault(record)]
-    if not spent and any(record.connections.established for record in records):
-        return
-    record = (spent or records)[0]
-    if record.partial and record.trouble is None and not record.counts.failed:
-        return
-    why = nothing_measured(job, record)
-    sys.stderr.write(f"error: {why.message}\nhint: {why.hint}\n")
-
-
-def nothing_measured(job: Job, record: Record) -> UserError:
-    """Return the error that explains why no connection became usable."""
-    failed, reasons = record.counts.failed, record.connections.reasons
-    if (spent := memory_fault(record)) is not None:
-        return spent
-    if record.trouble is not None:
-        why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
-    elif "dns" in failed:
-        unknown = zip(job.asked.origins, record.plan.generate.origins, strict=True)
-        target = next((each for each, found in unknown if not found.addresses), job.asked.target)
-        target = job.asked.route.next_hop(target)
-        why = f"'{target.host}' does not resolve"
-        hint = "look for a mistake in the name, or write the address"
-    else:
-        why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
-        if reasons:
-            why = f"no connection became usable: {reasons_text(reasons)}"
-        hint = (
-            _proxy_hint(failed, job)
-            or _http2_hint(failed, job)
-            or tls_hint(failed, reasons, job.asked.target.unsealed)
-            or _ws_hint(failed, job)
-            or f"is a server listening on {_asked_for(job)}?"
-        )
-    return UserError(why, hint, ExitCode.NOTHING_MEASURED)
-
-
-def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    proxy = job.asked.route.proxy
-    if proxy is None or not any(name.startswith("connect.") for name in failed):
-        return None
-    if "connect.proxy" in failed:
-        return f"does the proxy at {proxy.target.authority} let CONNECT through, to this port?"
-    return f"is a proxy listening on {proxy.target.authority}?"
-
-
-def _asked_for(job: Job) -> str:
-    shown = [at.authority for at in job.asked.origins[:ORIGINS_SHOWN]]
-    if len(job.asked.origins) > ORIGINS_SHOWN:
-        shown.append(f"{len(job.asked.origins) - ORIGINS_SHOWN} others")
-    return " or ".join(shown) or job.asked.route.unix or job.asked.target.authority
-
-
-def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    spoke = (name for name in failed if not name.startswith(("connect.", "local.", "tls.")))
-    http2 = job.spec.traffic.http2
-    if http2 is None or not (any(spoke) or "tls.alpn" in failed):
-        return None
-    if http2.is_chosen and not any(name.startswith("h2.") for name in failed):
-        return None
-    return f"{_asked_for(job)} does not speak HTTP/2 to us; try --http 1.1"
-
-
-def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
-    reached = (name for name in failed if not name.startswith(("connect.", "local.")))
-    if job.asked.target.unsealed != "ws" or not any(reached):
-        return None
-    path = redact_url(job.asked.target.path)
-    return f"does the server speak WebSocket at {path}, in this dialect?"
-
-
-def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
-    """Write the result as one JSON object, if asked for; to stdout for ``-``.
-
-    Returns the error if it could not be written. It is reported last, after the result.
-    """
-    if path is None:
-        return None
-    text = json.dumps(value) + "\n"
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return None
-    try:
-        outputs.write_text(path, text)
-    except UserError as error:
-        return error
-    return None

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trueload.errors import UserError
-from trueload.places.names import Where
+from trueload.places.names import Placement
 from trueload.protocol.plan import Closed, Duration
 from trueload.request.plans import COUNTER, has_place
 from trueload.request.traffic import Traffic
 from trueload.trial.spec import Load
 
 
-def check_joining(where: Where, traffic: Traffic, load: Load, more: Mapping[str, object]) -> None:
+def check_joining(
+    where: Placement, traffic: Traffic, load: Load, more: Mapping[str, object]
+) -> None:
     """Refuse what cannot be divided anew while it lasts; ``more`` are further flags, and whether
     they were given. Raises ``UserError``."""
     if where.hosts_least is None:

@@ -1,6 +1,6 @@
 """Measuring by flags: when to send, how often, and what to do with the result, for any protocol.
 
-A protocol's own options become ``Asked``. ``measuring`` adds those common to all protocols, and
+A protocol's own options become ``Workload``. ``measuring`` adds those common to all protocols, and
 together they become one ``Job``. All is checked before anything is sent.
 """
 
@@ -14,7 +14,7 @@ from trueload.commands.connect_open import by_connections, fail_on_form
 from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import check_dry_run
-from trueload.commands.job import Asked, Job
+from trueload.commands.job import Job, Workload
 from trueload.commands.late_hosts import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.measure_options import MeasureOptions
@@ -46,14 +46,14 @@ read_engine = reader_of(EngineOptions)
 read_load = reader_of(LoadOptions)
 
 
-def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
+def measuring(read_workload: Callable[..., Workload]) -> Callable[..., Job]:
     """Return one function with a protocol's flags and those of ``read_job``; it returns a job."""
 
-    @with_flags_of(read_asked, without=())
-    @with_flags_of(read_job, without=("asked",))
+    @with_flags_of(read_workload, without=())
+    @with_flags_of(read_job, without=("workload",))
     def read(**flags: Any) -> Job:
-        asked = read_asked(**take_flags(read_asked, flags))
-        return read_job(asked=asked, **flags)
+        workload = read_workload(**take_flags(read_workload, flags))
+        return read_job(workload=workload, **flags)
 
     return read
 
@@ -63,7 +63,7 @@ def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
 @with_flags_of(read_engine, without=())
 @with_flags_of(read_load, without=())
 @with_options(MeasureOptions)
-def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
+def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
     check_one_stdout(given.json_path, given.format)
     where = read_where(**take_flags(read_where, more_flags))
@@ -71,26 +71,26 @@ def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
     engine = read_engine(**take_flags(read_engine, more_flags))
     of_load = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
-    form = fail_on_form(asked)
+    form = fail_on_form(workload)
     thresholds = tuple(parse_condition(text, form) for text in given.fail_on)
-    of_load = by_connections(asked, of_load, engine, given.search)
-    check_replay(asked, searches=given.limit is not None)
-    plan = choose_search(given, of_load, len(asked.origins))
-    traffic = asked.traffic
+    of_load = by_connections(workload, of_load, engine, given.search)
+    check_replay(workload, searches=given.limit is not None)
+    plan = choose_search(given, of_load, len(workload.origins))
+    traffic = workload.traffic
     once = traffic.data is not None and traffic.data.order == "unique"
     if once:
         _check_once(given)
-    load, http2 = _load_of(asked, started(of_load, plan), once=once)
+    load, http2 = _load_of(workload, started(of_load, plan), once=once)
     _check_engine(engine, load)
     check_scenario(traffic.scenario, load, engine)
-    check_slow_clients(asked, engine)
+    check_slow_clients(workload, engine)
     check_pinned(engine, where)
-    check_weights(where, origins=len(asked.origins), replay=traffic.replay is not None)
+    check_weights(where, origins=len(workload.origins), replay=traffic.replay is not None)
     given_too = {"--limit": given.limit, "--repeat": (given.repeat or 1) > 1}
     check_joining(where, traffic, load, given_too)
     local_addresses = check_local_addresses(traffic.local_addresses, where)
     spec = TrialSpec(
-        url=asked.url,
+        url=workload.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up
         traffic=replace(traffic, http2=http2, local_addresses=local_addresses),
         seed=of_load.seed,
@@ -101,13 +101,13 @@ def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
         claim=Claim(percentile=claimed_percentile(thresholds), same=traffic.expect.same),
     )
     check_origins(
-        asked.origins,
+        workload.origins,
         connections=load.connections,
-        unix=asked.route.unix is not None,
+        unix=workload.route.unix is not None,
         server_place=where.server is not None,
     )
     return Job(
-        asked=asked,
+        workload=workload,
         spec=spec,
         given=given,
         format=given.format,
@@ -120,14 +120,16 @@ def read_job(asked: Asked, given: MeasureOptions, **more_flags: Any) -> Job:
     )
 
 
-def _load_of(asked: Asked, given: LoadOptions, *, once: bool) -> tuple[Load, WindowsPlan | None]:
+def _load_of(
+    workload: Workload, given: LoadOptions, *, once: bool
+) -> tuple[Load, WindowsPlan | None]:
     """Choose the load, and what HTTP/2 is told of it. Raises ``UserError``."""
-    traffic = asked.traffic
+    traffic = workload.traffic
     load = choose_load(
-        given, random=traffic.has_random, close=asked.close, once=once, replay=traffic.replay
+        given, random=traffic.has_random, close=workload.close, once=once, replay=traffic.replay
     )
-    load, http2 = with_streams(load, asked)
-    load = replace(load, connect_open=asked.connect_open_per_s is not None)
+    load, http2 = with_streams(load, workload)
+    load = replace(load, connect_open=workload.connect_open_per_s is not None)
     check_load(traffic.dialogue.follow, connect_open=load.connect_open)
     return load, http2
 
@@ -143,12 +145,12 @@ def _check_once(given: MeasureOptions) -> None:
             )
 
 
-def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
+def with_streams(load: Load, workload: Workload) -> tuple[Load, WindowsPlan | None]:
     """Return the load with the streams per connection that were asked for.
 
     ``--pipeline`` is for connections that may speak HTTP/1.1. Raises ``UserError``.
     """
-    http2 = asked.traffic.http2
+    http2 = workload.traffic.http2
     if http2 is None:
         return load, None
     if http2.is_chosen:
@@ -157,9 +159,9 @@ def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
         raise UserError(
             "--pipeline is for HTTP/1.1, but --http 2 was given", "use --streams N instead"
         )
-    if load.close and (asked.streams or 1) > 1:
+    if load.close and (workload.streams or 1) > 1:
         raise UserError("--close and --streams exclude each other", "keep one of them")
-    return replace(load, pipeline=asked.streams or 1), http2
+    return replace(load, pipeline=workload.streams or 1), http2
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:

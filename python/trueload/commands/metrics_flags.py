@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from trueload.commands.declarations import with_options
 from trueload.errors import UserError
-from trueload.metrics.outlets import NOTHING_WANTED, ScrapeAt, Wanted
+from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions, ScrapeAt
 from trueload.protocol.option import SPAN, Settings, Unit, option
 
 LOOPBACK = "127.0.0.1"
@@ -90,7 +90,7 @@ class MetricsOptions(Settings, group="Metrics"):
 
 
 @with_options(MetricsOptions)
-def read_metrics(given: MetricsOptions) -> Wanted:
+def read_metrics(given: MetricsOptions) -> ExporterOptions:
     """Return the exporters that the options ask for. Raises ``UserError``."""
     if given.prometheus is None and given.prometheus_linger_ns is not None:
         raise UserError(
@@ -98,4 +98,4 @@ def read_metrics(given: MetricsOptions) -> Wanted:
         )
     if given.prometheus is None and given.otlp is None:
         return NOTHING_WANTED
-    return Wanted(given.prometheus, given.prometheus_linger_ns or 0, given.otlp)
+    return ExporterOptions(given.prometheus, given.prometheus_linger_ns or 0, given.otlp)

@@ -16,7 +16,7 @@ from trueload.commands.options import check_cpus
 from trueload.errors import UserError
 from trueload.machine.processes import identity
 from trueload.places import names
-from trueload.places.names import Where
+from trueload.places.names import Placement
 from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, option, positive_count
 from trueload.protocol.plan import EngineOptions
 
@@ -108,16 +108,16 @@ def choose_places(
     hosts: int | names.HostRange | None = None,
     lab: Path | None = None,
     server: names.Named | None = None,
-) -> Where:
+) -> Placement:
     """Combine the options. Raises ``UserError`` for options that exclude each other."""
     generators = tuple(names.GeneratorHost(place=each) for each in places) or names.HERE.generators
     if lab is None and isinstance(hosts, names.HostRange):
         names.check_generators(generators, None)
         names.check_range(generators, hosts)
-        where = Where(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
+        where = Placement(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
     elif lab is None and not isinstance(hosts, names.HostRange):
         names.check_generators(generators, hosts)
-        where = Where(generators=generators, hosts=hosts)
+        where = Placement(generators=generators, hosts=hosts)
     elif lab is not None:
         where = _of_lab(lab, places, hosts)
     if server is None:
@@ -128,7 +128,7 @@ def choose_places(
     return replace(where, server=known if of_lab else names.ServerHost(place=server))
 
 
-def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Where:
+def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Placement:
     from trueload.places.lab import read_lab  # imported late: most commands have no lab
 
     for flag, given in (("--place", places), ("--hosts", hosts)):
@@ -138,7 +138,7 @@ def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Where:
 
 
 @with_options(WhereOptions)
-def read_where(given: WhereOptions) -> Where:
+def read_where(given: WhereOptions) -> Placement:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
     where = choose_places(given.place, given.hosts, given.lab, given.server_place)
     where = replace(where, keep=not given.no_cache, hosts_wait_ns=given.hosts_wait_ns)
@@ -157,7 +157,7 @@ def read_where(given: WhereOptions) -> Where:
     return replace(where, server_pid=given.server_pid)
 
 
-def _with_image(where: Where, image: str | None) -> Where:
+def _with_image(where: Placement, image: str | None) -> Placement:
     """Return where Pods are made with an image, and waited for as long as asked."""
     if image is not None and not where.makes_pods:
         message = "--k8s-image is for Pods that are made, and no --place makes any"
@@ -167,7 +167,7 @@ def _with_image(where: Where, image: str | None) -> Where:
     return replace(where, new_pods=new)
 
 
-def check_all_at_start(where: Where, what: str) -> None:
+def check_all_at_start(where: Placement, what: str) -> None:
     """Refuse hosts that join later, for ``what`` cannot have them. Raises ``UserError``."""
     if where.hosts_least is not None:
         raise UserError(
@@ -176,7 +176,7 @@ def check_all_at_start(where: Where, what: str) -> None:
         )
 
 
-def check_pinned(engine: EngineOptions, where: Where) -> None:
+def check_pinned(engine: EngineOptions, where: Placement) -> None:
     """Raise ``UserError`` for missing CPUs of this machine.
 
     Another machine checks its own.
@@ -185,7 +185,7 @@ def check_pinned(engine: EngineOptions, where: Where) -> None:
         check_cpus(engine.cpus)
 
 
-def check_allowed_losses(allow_lost: int | None, where: Where, *, searches: bool) -> int:
+def check_allowed_losses(allow_lost: int | None, where: Placement, *, searches: bool) -> int:
     """Return how many hosts may be lost. Raises ``UserError`` if none would be left, and for a
     search, whose steps must all have the same hosts."""
     if allow_lost is None:
@@ -202,7 +202,7 @@ def check_allowed_losses(allow_lost: int | None, where: Where, *, searches: bool
     return allow_lost
 
 
-def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]:
+def check_local_addresses(texts: Sequence[str], where: Placement) -> tuple[str, ...]:
     """Return the addresses to connect from.
 
     Raises ``UserError`` for one that this machine does not have, if it connects from here, and if

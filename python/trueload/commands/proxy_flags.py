@@ -8,10 +8,10 @@ from dataclasses import replace
 from trueload.errors import UserError
 from trueload.request.proxy import Proxy
 from trueload.request.traffic import Traffic
-from trueload.request.url import Target
+from trueload.request.url import Url
 
 
-def through_proxy(traffic: Traffic, proxy: Proxy | None, origins: Sequence[Target]) -> Traffic:
+def through_proxy(traffic: Traffic, proxy: Proxy | None, origins: Sequence[Url]) -> Traffic:
     """Return what goes through a proxy, if there is one, to these origins. Raises ``UserError``."""
     if proxy is None:
         return traffic

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trueload.commands.job import Asked
+from trueload.commands.job import Workload
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.make import make_request
-from trueload.request.recording import Beside, read_recording
+from trueload.request.recording import RecordingFlags, read_recording
 from trueload.request.replay import Replay
-from trueload.request.url import Target
+from trueload.request.url import Url
 from trueload.trial.spec import Load, make_stage
 from trueload.units import format_duration, format_span
 
@@ -28,7 +28,7 @@ _OWN = (
 )
 
 
-def replay_of(given: HttpOptions, base: Target | None) -> Replay | None:
+def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
     """Return the recorded traffic that is to be sent to ``base``, if any. Raises ``UserError``."""
     if given.replay is None:
         for name in ("speed", "replay_host"):
@@ -45,7 +45,7 @@ def replay_of(given: HttpOptions, base: Target | None) -> Replay | None:
         )
     # A request of its own only checks the headers, and makes those of a user.
     made = make_request(base, method=None, headers=given.header, user=given.user, body=None)
-    beside = Beside(
+    beside = RecordingFlags(
         host=base.authority,
         headers=made.headers,
         chosen=given.replay_host,
@@ -95,9 +95,9 @@ def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
     return replace(load, pacing=pacing, stop=stop)
 
 
-def check_replay(asked: Asked, *, searches: bool) -> None:
+def check_replay(workload: Workload, *, searches: bool) -> None:
     """Refuse a search with recorded traffic. Raises ``UserError``."""
-    if asked.traffic.replay is not None and searches:
+    if workload.traffic.replay is not None and searches:
         raise UserError(
             "--replay and --limit exclude each other", "a recording has one load: try --speed 2x"
         )

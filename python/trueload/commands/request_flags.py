@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from trueload.commands.declarations import with_options
-from trueload.commands.job import Asked
+from trueload.commands.job import Workload
 from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.replay_flags import replay_of
 from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
@@ -40,24 +40,24 @@ from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
 from trueload.request.replay import GOOD
 from trueload.request.route import Route, make_route
-from trueload.request.scenario import BUILT_IN, Beside, read_scenario
+from trueload.request.scenario import BUILT_IN, ScenarioFlags, read_scenario
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.traffic import Traffic
-from trueload.request.url import Target, parse_given_url
+from trueload.request.url import Url, parse_given_url
 from trueload.request.values import Expect, Request, TargetSpec
 
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
 
 
-def read_asked(url: str | None, given: HttpOptions) -> Asked:
+def read_workload(url: str | None, given: HttpOptions) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if given.curl is not None:
         if url is not None:
             raise UserError("--curl and a URL exclude each other", CURL_HAS)
-        return read_asked(*of_curl(given))
+        return read_workload(*of_curl(given))
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
@@ -67,14 +67,14 @@ def read_asked(url: str | None, given: HttpOptions) -> Asked:
     http2 = make_http2(given.only(Http2Options))
     headers, user = given.header, given.user
     steps: tuple[StepSpec, ...] = ()
-    origins: tuple[Target, ...] = () if base is None else (base,)
+    origins: tuple[Url, ...] = () if base is None else (base,)
     several: tuple[TargetSpec, ...] = ()
     recorded = replay_of(given, base)
     if given.scenario is not None:
         _refuse_beside(given, "scenario", STEPS_HAVE, *OF_ONE_REQUEST, "expect_body")
         _refuse_beside(given, "scenario", "keep one of them", "targets")
         check_streams(given.streams)
-        beside = Beside(base, headers, user, expect, given.data)
+        beside = ScenarioFlags(base, headers, user, expect, given.data)
         target, steps = read_scenario(given.scenario, beside)
         request, shown = None, (base or target).url
     elif given.targets is not None:
@@ -109,7 +109,7 @@ def read_asked(url: str | None, given: HttpOptions) -> Asked:
     )
     traffic = _checked(through_proxy(traffic, route.proxy, origins))
     several_origins = origins if len(origins) > 1 else ()
-    return Asked(
+    return Workload(
         url=redact_url(shown),
         target=target,
         route=route,
@@ -141,12 +141,12 @@ UrlArgument = Annotated[
 
 
 @with_options(HttpOptions)
-def read_http(given: HttpOptions, url: UrlArgument = None) -> Asked:
+def read_http(given: HttpOptions, url: UrlArgument = None) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
-    return read_asked(url, given)
+    return read_workload(url, given)
 
 
-def _request(target: Target, given: ContentOptions) -> Request:
+def _request(target: Url, given: ContentOptions) -> Request:
     """Return the one request that is sent. Raises ``UserError``."""
     lines, body = given.header, read_body(given.body, given.body_file)
     if given.form:

@@ -7,24 +7,49 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from trueload.commands.job import Job, Saved, notes_of
+from trueload.commands.host_duration import for_job
+from trueload.commands.job import Job, RunWriter
 from trueload.commands.measure_options import MeasureOptions
-from trueload.commands.open_hosts import open_hosts
+from trueload.commands.output import (
+    at_terminal,
+    code_after,
+    notes_of,
+    report_crossings,
+    report_shortfall,
+    write_json,
+)
 from trueload.commands.server_place import with_server
+from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
+from trueload.places.open import open_places
 from trueload.protocol.load_options import LoadOptions
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
+from trueload.record.thresholds import LIMIT, Crossing, crossed, parse_condition
+from trueload.report.colour import write_lines
+from trueload.report.export import measured_row, printed
 from trueload.report.heading import search_heading
-from trueload.report.live import Watch, unwatched
+from trueload.report.live import Watch, is_terminal, unwatched
+from trueload.search.broadcast_rows import is_published, shootout_line
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
-from trueload.search.execute import UNITS, SearchPlan, Taken, make_bounds, search, spec_at
-from trueload.search.result import deciding, labels, plan_json
+from trueload.search.execute import UNITS, SearchPlan, StepResult, make_bounds, search, spec_at
+from trueload.search.result import (
+    deciding,
+    exit_code,
+    labels,
+    plan_json,
+    search_json,
+    search_lines,
+    step_header,
+    step_line,
+)
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
 
@@ -73,12 +98,12 @@ def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """The result of a search: its steps, and the thresholds that the deciding one crossed."""
 
-    taken: tuple[Taken, ...]
-    over: tuple[Crossed, ...]
-    saved: Saved
+    taken: tuple[StepResult, ...]
+    over: tuple[Crossing, ...]
+    saved: RunWriter
 
 
 def measure_search(
@@ -87,19 +112,28 @@ def measure_search(
     interrupt: Interrupt,
     *,
     watch: Watch = unwatched,
-    on_step: Callable[[Sequence[Taken]], object] = lambda taken: None,
-) -> Searched:
+    on_step: Callable[[Sequence[StepResult]], object] = lambda taken: None,
+) -> SearchResult:
     """Search, saving each step.
 
     Shows nothing except through ``watch`` and, after each step, ``on_step``. Raises ``UserError``.
     """
     with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(open_hosts(job, notes_of(job), interrupt))
+        hosts = stack.enter_context(
+            open_places(
+                for_job(job),
+                find_engine(),
+                announce=notes_of(job),
+                stopped=lambda: interrupt.requested,
+            )
+        )
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
-        stored = {**plan_json(plan), "of": job.asked.kind}
-        saved = stack.enter_context(Saved.begin(stack, job, "search", job.spec.url, plan=stored))
-        taken: list[Taken] = []
+        stored = {**plan_json(plan), "of": job.workload.kind}
+        saved = stack.enter_context(
+            RunWriter.begin(stack, job, "search", job.spec.url, plan=stored)
+        )
+        taken: list[StepResult] = []
         measure = _measure(plan, spec, interrupt, stack, watch, taken)
         for each in search(plan, measure, lambda: interrupt.requested):
             found = labels(each)
@@ -108,7 +142,7 @@ def measure_search(
             on_step(taken)
         saved.end(interrupt.requested)
         over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
-    return Searched(tuple(taken), tuple(over), saved)
+    return SearchResult(tuple(taken), tuple(over), saved)
 
 
 def _measure(
@@ -117,7 +151,7 @@ def _measure(
     interrupt: Interrupt,
     stack: contextlib.ExitStack,
     watch: Watch,
-    taken: Sequence[Taken],
+    taken: Sequence[StepResult],
 ) -> Callable[[Try, int], Record]:
     """Return the function that measures a step.
 
@@ -157,3 +191,69 @@ def _measure(
                 return short.record
 
     return measure
+
+
+def run_search(job: Job, plan: SearchPlan) -> int:
+    """Search, save and show; return the exit code."""
+    with at_terminal(job, job.workload.kind) as (interrupt, watch):
+
+        def on_step(taken: Sequence[StepResult]) -> None:
+            _report_step(job, plan, taken)
+
+        done = measure_search(job, plan, interrupt, watch=watch, on_step=on_step)
+        interrupted = interrupt.requested
+        code = exit_code(
+            plan,
+            done.taken,
+            crossed=bool(done.over),
+            interrupted=interrupted,
+            strict=job.given.strict,
+        )
+        show = partial(_show, job, plan, done, interrupted=interrupted)
+        return code_after(show, code, interrupted=interrupted)
+
+
+def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> None:
+    """Show a step that has ended, in the published form if asked for."""
+    last = taken[-1]
+    if job.format == "shootout" and is_published(last):
+        sys.stdout.write(shootout_line(last) + "\n")
+        sys.stdout.flush()
+    if is_terminal(sys.stderr) and not job.given.quiet:
+        head = step_header(plan) if len(taken) == 1 else []
+        with contextlib.suppress(OSError):
+            sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
+
+
+def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) -> bool:
+    """Show the result; return whether all that was asked for is saved and written."""
+    taken, saved = done.taken, done.saved
+    talk = job.talk()
+    seen = is_terminal(sys.stderr) and talk.isatty()
+    lines = search_lines(plan, taken, steps=not seen, by_user=interrupted)
+    write_lines(talk, [*lines, *saved.lines()])
+    whole = _json(plan, taken, saved, interrupted=interrupted)
+    unwritten = write_json(job.given.json_path, whole)
+    rows = [measured_row(number, each.record, labels(each)) for number, each in enumerate(taken, 1)]
+    sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
+    if taken:
+        report_shortfall(job, [taken[0].record])
+    report_crossings(done.over)
+    return saved.report_unsaved(unwritten)
+
+
+def _json(
+    plan: SearchPlan, taken: Sequence[StepResult], saved: RunWriter, *, interrupted: bool
+) -> dict[str, Any]:
+    if taken:
+        return search_json(plan, taken, saved.run_id, interrupted=interrupted)
+    return {
+        "schema": 1,
+        "id": saved.run_id,
+        "partial": True,
+        "verdict": "invalid",
+        "checks": [],
+        "search": plan_json(plan),
+        "result": None,
+        "steps": [],
+    }

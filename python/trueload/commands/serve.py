@@ -30,7 +30,7 @@ from trueload.commands.serve_options import (
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
-from trueload.places.names import Here, Named
+from trueload.places.names import Named, ThisMachine
 from trueload.protocol.exchange import ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
 from trueload.protocol.plan import (
     Blob,
@@ -61,15 +61,15 @@ class Serving:
     loaded_by: str
     identity: tuple[bytes, bytes] | None
     json_path: Path | None
-    place: Named = field(default_factory=Here)
+    place: Named = field(default_factory=ThisMachine)
 
 
 def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Serving:
     """Return what a server does that serves this. Raises ``UserError``."""
     where = choose_places(server=given.server_place)
-    place = Here() if where.server is None else where.server.place
+    place = ThisMachine() if where.server is None else where.server.place
     check_writable(given.json_path)
-    if isinstance(place, Here) and given.cpus is not None:
+    if isinstance(place, ThisMachine) and given.cpus is not None:
         check_cpus(given.cpus)
     listen, identity, secured = parse_listen(given.listen), None, None
     if isinstance(given, ServeTlsOptions):

@@ -20,13 +20,13 @@ from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree
 from trueload.places import Place
-from trueload.places.names import Here, ServerHost
+from trueload.places.names import ServerHost, ThisMachine
 from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.plan import Serve
 from trueload.request.route import UNIX
 from trueload.runner.remote_agent import RemoteAgent
-from trueload.trial.spec import NeverAsked, Tree, TrialSpec
+from trueload.trial.spec import NoInterrupt, Tree, TrialSpec
 
 
 @contextlib.contextmanager
@@ -39,12 +39,12 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
     if host is None:
         yield spec
         return
-    plan = serve_plan(job.asked.kind, spec, host)
+    plan = serve_plan(job.workload.kind, spec, host)
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(open_place(host.place, find_engine(), keep=job.where.keep))
         try:
             engine = stack.enter_context(Engine.start(place))
-            begin(engine, Serving(plan, job.asked.kind, None, None), NeverAsked())
+            begin(engine, Serving(plan, job.workload.kind, None, None), NoInterrupt())
         except UserError as error:
             hint = "the URL must name an address of that host, and a port that nobody has there"
             if error.exit_code == ExitCode.MACHINE:
@@ -59,7 +59,7 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
             ) from error
         tree = account_for(host, place, engine.pid, stack)
         stack.enter_context(_drained(engine))
-        is_here = isinstance(host.place, Here)
+        is_here = isinstance(host.place, ThisMachine)
         yield replace(spec, server=tree, server_place=None if is_here else host.place.name)
 
 
@@ -90,7 +90,7 @@ def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
 
 def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.ExitStack) -> Tree:
     """Return the process tree of a process on that host. Raises ``UserError``."""
-    if isinstance(host.place, Here):
+    if isinstance(host.place, ThisMachine):
         return ProcessTree(pid)
     agent = stack.enter_context(RemoteAgent(place))
     agent.watch(pid)

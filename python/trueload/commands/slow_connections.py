@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueload.commands.job import Asked
+from trueload.commands.job import Workload
 from trueload.errors import UserError
 from trueload.protocol.engine_options import show_byte_rate
 from trueload.protocol.plan import EngineOptions
@@ -11,7 +11,7 @@ from trueload.units import NS_PER_S, format_size, format_span
 _ROUND_NS = NS_PER_S // 10
 
 
-def check_slow_clients(asked: Asked, engine: EngineOptions) -> None:
+def check_slow_clients(workload: Workload, engine: EngineOptions) -> None:
     """Refuse slow clients that cannot be had, or that are slower than ``--timeout``.
 
     Raises ``UserError``.
@@ -20,16 +20,16 @@ def check_slow_clients(asked: Asked, engine: EngineOptions) -> None:
     for flag, per_s in given.items():
         if per_s is None:
             continue
-        if asked.kind == "udp":
+        if workload.kind == "udp":
             raise UserError(f"{flag} is for connections, and UDP has none", "leave it out")
-        _check_time(asked, engine, flag, per_s)
+        _check_time(workload, engine, flag, per_s)
 
 
-def _check_time(asked: Asked, engine: EngineOptions, flag: str, per_s: int) -> None:
+def _check_time(workload: Workload, engine: EngineOptions, flag: str, per_s: int) -> None:
     """Refuse a message that is known to take longer than the timeout."""
-    size_bytes = _largest(asked, reads=flag == "--read-rate")
+    size_bytes = _largest(workload, reads=flag == "--read-rate")
     # The streams of a connection share its rate.
-    needs_ns = size_bytes * (asked.streams or 1) * NS_PER_S // per_s
+    needs_ns = size_bytes * (workload.streams or 1) * NS_PER_S // per_s
     if needs_ns < engine.timeout_ns:
         return
     enough = format_span(-(-needs_ns * 2 // _ROUND_NS) * _ROUND_NS)
@@ -40,10 +40,10 @@ def _check_time(asked: Asked, engine: EngineOptions, flag: str, per_s: int) -> N
     )
 
 
-def _largest(asked: Asked, *, reads: bool) -> int:
+def _largest(workload: Workload, *, reads: bool) -> int:
     """The largest message that goes this way, as far as it is known: an echo is read and written,
     and of HTTP the bodies of requests and of expected answers are known."""
-    traffic = asked.traffic
+    traffic = workload.traffic
     if traffic.exchange is not None:
         return traffic.message_bytes or 0
     bodies = [traffic.expect.body] if reads else [request.body for request, _ in traffic.pairs]

@@ -23,16 +23,16 @@ from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.commands.suite_options import SuiteOptions
 from trueload.commands.suite_pair import check_paired, find_reference
-from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
+from trueload.commands.suite_places import SuiteHosts, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
 from trueload.commands.weights import division_lines
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, UserError
-from trueload.interrupt import Interrupt, Until
+from trueload.interrupt import EarlyEnd, Interrupt
 from trueload.machine.facts import count_ports
 from trueload.metrics.exports import exporting
-from trueload.metrics.outlets import NOTHING_WANTED, Wanted
-from trueload.places.names import HERE, Where
+from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.places.names import HERE, Placement
 from trueload.protocol.client import ClientContract
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
@@ -42,7 +42,7 @@ from trueload.report.suite_json import plan_json, read_plan
 from trueload.request.redact import redact_command
 from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
-from trueload.runner.trials import Searched, sweep
+from trueload.runner.trials import SearchOutcome, sweep
 from trueload.runner.verify import require_library
 from trueload.store.runs import Run, Store, StoreError
 from trueload.subjects.contracts import AnyContract, load_contract
@@ -69,16 +69,16 @@ STDOUT = Path("-")
 
 
 @dataclass(frozen=True)
-class SuiteAsked:
+class SuiteJob:
     """A command line that has been understood. ``words`` are as those of ``job.Job``. ``where`` is
     not of the plan: a run may be resumed elsewhere, and each record says where it was made."""
 
     name: str | None
     changes: Changes
     given: SuiteOptions
-    metrics: Wanted = NOTHING_WANTED
+    metrics: ExporterOptions = NOTHING_WANTED
     words: tuple[str, ...] | None = None
-    where: Where = HERE
+    where: Placement = HERE
 
     @property
     def live(self) -> bool:
@@ -111,7 +111,7 @@ def read_suite(
         ),
     ] = None,
     **more_flags: Any,
-) -> SuiteAsked:
+) -> SuiteJob:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
     Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every measured row is invalid.
@@ -130,54 +130,54 @@ def read_suite(
     metrics = read_metrics(**take_flags(read_metrics, more_flags))
     where = read_where(**more_flags)
     check_all_at_start(where, "a suite")
-    return SuiteAsked(name, changes, given, metrics, where=where)
+    return SuiteJob(name, changes, given, metrics, where=where)
 
 
 Finish = Callable[[Execution, Interrupt], int]
 """Executes what was begun; what it returns is handed on."""
 
 
-def start_suite(asked: SuiteAsked, finish: Finish) -> int:
+def start_suite(job: SuiteJob, finish: Finish) -> int:
     """Begin a run, or go on with one, and finish it. Raises ``UserError``."""
-    if asked.given.resume is not None:
-        return _resume(asked, asked.given.resume, finish)
-    if asked.name is None:
+    if job.given.resume is not None:
+        return _resume(job, job.given.resume, finish)
+    if job.name is None:
         raise UserError("no suite is named", "`trueload suite list` shows the suites")
-    return _begin(asked, asked.name, finish)
+    return _begin(job, job.name, finish)
 
 
-def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
+def _begin(job: SuiteJob, name: str, finish: Finish) -> int:
     suites = find_folder("suites") if not name.endswith(".toml") else Path()
     path = find_suite(name, suites)
     suite = load_suite(path)
     contract = _contract(suite.contract, clients=suite.clients is not None)
     check_contract(suite, contract)
     chosen = choose_subjects(
-        find_folder("subjects"), suite, parse_selects(asked.given.subjects), talk
+        find_folder("subjects"), suite, parse_selects(job.given.subjects), talk
     )
-    if asked.given.dry_run:
+    if job.given.dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")
     else:
         digests = _digests(chosen)
     entries = [planned(subject, digests[subject.name]) for subject in chosen]
-    changes = asked.changes
-    reference = find_reference(asked.given.pair, suite.reference, changes.repeat or suite.repeat)
+    changes = job.changes
+    reference = find_reference(job.given.pair, suite.reference, changes.repeat or suite.repeat)
     if reference is not None and reference.name not in digests:
         chosen = [*chosen, reference]
     paired_with = None if reference is None else planned(reference, "")
     plan = make_plan(path.stem, suite, entries, changes, paired_with)
-    check_paired(asked.given.pair, paired=plan.reference is not None)
+    check_paired(job.given.pair, paired=plan.reference is not None)
     _check_files(plan)
-    check_for_suite(asked.where, plan)
-    if asked.given.dry_run:
-        _print_plan(plan, suite, asked)
+    check_for_suite(job.where, plan)
+    if job.given.dry_run:
+        _print_plan(plan, suite, job)
         return ExitCode.OK
     find_engine()
     with (
-        open_for_suite(asked.where, plan) as opened,
+        open_for_suite(job.where, plan) as opened,
         Interrupt() as interrupt,
-        stop_key(interrupt.request, wanted=asked.live),
-        exporting(asked.metrics, _about(path.stem), interrupt, talk) as exports,
+        stop_key(interrupt.request, wanted=job.live),
+        exporting(job.metrics, _about(path.stem), interrupt, talk) as exports,
         Store.open() as store,
     ):
         run = store.new_run(
@@ -186,17 +186,17 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
             plan=plan.model_dump(mode="json"),
             seed=plan.seed,
             command=redact_command(
-                ["trueload", *(sys.argv[1:] if asked.words is None else asked.words)]
+                ["trueload", *(sys.argv[1:] if job.words is None else job.words)]
             ),
         )
         talk(f"run {run.id}: {describe(plan)}")
-        progress = Progress(sys.stderr, exports, live=asked.live)
+        progress = Progress(sys.stderr, exports, live=job.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
 
 
-def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
-    if asked.changes.are_some or asked.given.subjects:
+def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
+    if job.changes.are_some or job.given.subjects:
         raise UserError(
             (
                 "--resume goes on with the plan of the run: its loads, subjects and"
@@ -207,16 +207,16 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
     find_engine()
     with (
         Interrupt() as interrupt,
-        stop_key(interrupt.request, wanted=asked.live),
+        stop_key(interrupt.request, wanted=job.live),
         Store.open() as store,
         contextlib.ExitStack() as stack,
     ):
         run = store.find_run(selector)
         plan = read_plan(run)
-        exports = stack.enter_context(exporting(asked.metrics, _about(plan.suite), interrupt, talk))
-        if asked.name is not None and Path(asked.name).stem != plan.suite:
+        exports = stack.enter_context(exporting(job.metrics, _about(plan.suite), interrupt, talk))
+        if job.name is not None and Path(job.name).stem != plan.suite:
             raise UserError(
-                f"run {run.id} is of the suite {plan.suite!r}, not of {asked.name!r}",
+                f"run {run.id} is of the suite {plan.suite!r}, not of {job.name!r}",
                 f"trueload suite run {plan.suite} --resume {run.id}",
             )
         store.hold_run(run)
@@ -224,14 +224,14 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
         beside = () if plan.reference is None else (plan.reference,)
         chosen = _still_there([subject.name for subject in (*plan.subjects, *beside)])
         digests = _digests(chosen)
-        opened = stack.enter_context(open_for_suite(asked.where, plan))
+        opened = stack.enter_context(open_for_suite(job.where, plan))
         talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             talk(
                 f"note: {changed} has changed since the run began; the remaining trials"
                 " measure the new version"
             )
-        progress = Progress(sys.stderr, exports, live=asked.live)
+        progress = Progress(sys.stderr, exports, live=job.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
 
@@ -286,10 +286,10 @@ def _execution(
     run: Run,
     interrupt: Interrupt,
     progress: Progress,
-    opened: Opened,
+    opened: SuiteHosts,
 ) -> Execution:
-    def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | Searched:
-        until = Until(interrupt, ended)
+    def measure(spec: TrialSpec, ended: Callable[[], bool]) -> Record | SearchOutcome:
+        until = EarlyEnd(interrupt, ended)
         spec = replace(spec, hosts=opened.hosts, server_place=opened.server_place)
         with progress.watching(spec) as on_progress:
             if plan.broadcast is not None:
@@ -340,17 +340,17 @@ def _not_saved(work: Execution, interrupt: Interrupt, error: StoreError) -> Stor
     return StoreError(error.message, f"{error.hint}; {go_on}", code)
 
 
-def _print_plan(plan: SuitePlan, suite: Suite, asked: SuiteAsked) -> None:
-    if asked.json_path == STDOUT:
+def _print_plan(plan: SuitePlan, suite: Suite, job: SuiteJob) -> None:
+    if job.json_path == STDOUT:
         sys.stdout.write(plan_json(plan, describe(plan)))
         return
     lines = [describe(plan), "", "subjects:"]
     lines += [f"  {plain(subject.name)}" for subject in plan.subjects]
     lines += ["loads:", *(f"  {_load_line(load)}" for load in plan.loads)]
-    lines += division_lines(asked.where)
+    lines += division_lines(job.where)
     lines += [f"note: {plain(note)}" for note in suite.notes]
     sys.stdout.write("\n".join(lines) + "\n")
-    print_manifest(for_suite(asked.where, plan))
+    print_manifest(for_suite(job.where, plan))
 
 
 def _load_line(load: PlannedLoad) -> str:

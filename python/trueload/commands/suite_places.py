@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trueload.commands.host_duration import for_suite
-from trueload.commands.job import announce
+from trueload.commands.output import announce
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
 from trueload.engines.launch import check_parts
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.places.names import CommandHost, ServerHost, SshHost, Where
+from trueload.places.names import CommandHost, Placement, ServerHost, SshHost
 from trueload.places.open import open_places
 from trueload.request.url import resolve
 from trueload.runner.hosts import SubjectHost
@@ -21,7 +21,7 @@ from trueload.suites.plan import SuitePlan
 
 
 @dataclass(frozen=True)
-class Opened:
+class SuiteHosts:
     """The hosts of the load, empty for this machine.
 
     ``subject_host`` is the host of the subjects and ``server_place`` its name; both are None for
@@ -33,7 +33,7 @@ class Opened:
     server_place: str | None = None
 
 
-def check_for_suite(where: Where, plan: SuitePlan) -> None:
+def check_for_suite(where: Placement, plan: SuitePlan) -> None:
     """Raise ``UserError`` for what the hosts cannot do; nothing is connected to."""
     if where.is_named and plan.client_wait_ms is not None:
         raise UserError(
@@ -46,7 +46,7 @@ def check_for_suite(where: Where, plan: SuitePlan) -> None:
         check_parts(where.host_count, load.connections, plan.load_of(load).pacing)
 
 
-def check_for_subjects(where: Where) -> None:
+def check_for_subjects(where: Placement) -> None:
     """Raise ``UserError`` for a load that does not reach its subjects, and for a host on which none
     can be started."""
     if (server := where.server or where.lab_server) is not None and isinstance(
@@ -62,14 +62,14 @@ def check_for_subjects(where: Where) -> None:
         )
 
 
-def away(where: Where) -> ServerHost | None:
+def away(where: Placement) -> ServerHost | None:
     """The host of the subjects; None if it is this machine."""
     server = where.server or where.lab_server
     return server if server is not None and isinstance(server.place, SshHost) else None
 
 
 @contextlib.contextmanager
-def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
+def open_for_suite(where: Placement, plan: SuitePlan) -> Iterator[SuiteHosts]:
     """Open the hosts. Raises ``UserError`` before anything is built or started."""
     check_for_suite(where, plan)
     with open_for_subjects(for_suite(where, plan)) as opened:
@@ -77,7 +77,7 @@ def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
 
 
 @contextlib.contextmanager
-def open_for_subjects(where: Where) -> Iterator[Opened]:
+def open_for_subjects(where: Placement) -> Iterator[SuiteHosts]:
     """Open the hosts. Raises ``UserError`` before anything is built or started."""
     check_for_subjects(where)
     server = away(where)
@@ -87,9 +87,9 @@ def open_for_subjects(where: Where) -> Iterator[Opened]:
             hosts = stack.enter_context(open_places(where, find_engine(), announce=announce))
         if server is not None and isinstance(server.place, SshHost):
             subject_host = open_subject_host(server, server.place, stack)
-            yield Opened(hosts, subject_host, server.place.name)
+            yield SuiteHosts(hosts, subject_host, server.place.name)
         else:
-            yield Opened(hosts)
+            yield SuiteHosts(hosts)
 
 
 def address_of(server: ServerHost, name: str, found: Sequence[str]) -> str:

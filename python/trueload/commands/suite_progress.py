@@ -18,7 +18,7 @@ from trueload.metrics.exports import Exports
 from trueload.protocol.client_progress import OnClientProgress
 from trueload.report.heading import Heading
 from trueload.report.live import client_view, is_terminal, watch
-from trueload.runner.trials import Failed, Measured
+from trueload.runner.trials import TrialFailure, TrialResult
 from trueload.suites.execute import Events
 from trueload.suites.plan import Trial
 from trueload.text import plain
@@ -88,9 +88,9 @@ class Progress:
         with client_view(self._heading) as on_progress:
             yield on_progress
 
-    def ended(self, trial: Trial, outcome: Measured | Failed) -> None:
+    def ended(self, trial: Trial, outcome: TrialResult | TrialFailure) -> None:
         """Show the result of a trial that has ended."""
-        if isinstance(outcome, Failed):
+        if isinstance(outcome, TrialFailure):
             how = "unsupported" if outcome.unsupported else "failed"
             self.talk(f"{self._head}: {how}: {outcome.reason}")
             return
@@ -125,7 +125,7 @@ def _columns(out: TextIO) -> int:
         return shutil.get_terminal_size().columns
 
 
-def _why_invalid(outcome: Measured) -> str:
+def _why_invalid(outcome: TrialResult) -> str:
     """Return the reason why a figure is invalid; '' if it is not."""
     if outcome.died:
         return plain(outcome.died)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from trueload.commands.declarations import with_options
-from trueload.commands.job import Asked
+from trueload.commands.job import Workload
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
 from trueload.errors import UserError
@@ -16,7 +16,7 @@ from trueload.request.exchange import TcpEcho
 from trueload.request.message import make_messages
 from trueload.request.route import UNIX, make_route
 from trueload.request.traffic import Traffic
-from trueload.request.url import Target, parse_host_port
+from trueload.request.url import Url, parse_host_port
 
 
 @with_options(TcpOptions)
@@ -30,15 +30,15 @@ def read_tcp(
         ),
     ],
     given: TcpOptions,
-) -> Asked:
+) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if given.half_close and not given.close:
         raise UserError("--half-close ends each connection, and there is no --close", "add --close")
     unix = where.removeprefix(UNIX) if where.startswith(UNIX) else None
-    target = parse_host_port(where) if unix is None else Target.of_socket_file(where)
+    target = parse_host_port(where) if unix is None else Url.of_socket_file(where)
     local = given.local_address
     exchange = TcpEcho(messages=make_messages(given.size, given.data), half_close=given.half_close)
-    return Asked(
+    return Workload(
         kind="tcp",
         url=target.url,
         target=target,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from trueload.commands.declarations import with_options
-from trueload.commands.job import Asked
+from trueload.commands.job import Workload
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
 from trueload.errors import UserError
@@ -30,13 +30,13 @@ def read_udp(
         str, typer.Argument(metavar="HOST:PORT", help="Server to load.", show_default=False)
     ],
     given: EchoOptions,
-) -> Asked:
+) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
     target, local = parse_host_port(where, "udp"), given.local_address
     exchange = UdpEcho(messages=make_datagrams(given.size, given.data))
-    return Asked(
+    return Workload(
         kind="udp",
         url=target.url,
         target=target,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import gcd
 
 from trueload.errors import UserError
-from trueload.places.names import Where
+from trueload.places.names import Placement
 from trueload.text import plain
 
 HINT = "leave weight out of the lab's file"
 
 
 def check_weights(
-    where: Where, *, broadcast: bool = False, origins: int = 1, replay: bool = False
+    where: Placement, *, broadcast: bool = False, origins: int = 1, replay: bool = False
 ) -> None:
     """Refuse loads that hosts share only in equal parts. Raises ``UserError``."""
     if not where.weights:
@@ -28,7 +28,7 @@ def check_weights(
         )
 
 
-def division_lines(where: Where) -> list[str]:
+def division_lines(where: Placement) -> list[str]:
     """Return lines on how the load is divided; none if all hosts get the same."""
     if not where.weights:
         return []

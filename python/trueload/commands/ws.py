@@ -16,7 +16,7 @@ import typer
 from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import check_dry_run
-from trueload.commands.job import Asked, Job
+from trueload.commands.job import Job, Workload
 from trueload.commands.measure import measuring
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
 from trueload.commands.metrics_flags import read_metrics
@@ -76,10 +76,10 @@ _OWN_HEADERS = {
 
 
 @dataclass(frozen=True)
-class Opened:
-    """The opening of connections. ``asked`` has no exchange yet."""
+class WsOpening:
+    """The opening of connections. ``workload`` has no exchange yet."""
 
-    asked: Asked
+    workload: Workload
     request: Request
     dialect: Dialect | None
 
@@ -94,13 +94,13 @@ UrlArgument = Annotated[
 ]
 
 
-def read_opening(url: str, given: UpgradeOptions) -> Opened:
+def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
     target, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
     request = make_request(target, method="GET", headers=headers, user=given.user, body=None)
     local = given.local_address
-    asked = Asked(
+    workload = Workload(
         kind="ws",
         url=redact_url(target.url),
         target=target,
@@ -110,7 +110,7 @@ def read_opening(url: str, given: UpgradeOptions) -> Opened:
             tls=make_tls(target, given.only(TlsOptions)),
         ),
     )
-    return Opened(asked, request, dialect)
+    return WsOpening(workload, request, dialect)
 
 
 def _protocols(given: Sequence[str], dialect: Dialect | None) -> Sequence[str]:
@@ -137,7 +137,7 @@ def _headers(given: Sequence[str], origin: str | None, protocols: Sequence[str])
 
 
 @with_options(WsEchoOptions)
-def read_echo(url: UrlArgument, given: WsEchoOptions) -> Asked:
+def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     opened = read_opening(url, given)
     if given.text is not None and opened.dialect is not None:
@@ -152,8 +152,8 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Asked:
         text=as_text and opened.dialect != "binary",
         dialect=opened.dialect,
     )
-    traffic = replace(opened.asked.traffic, exchange=exchange)
-    return replace(opened.asked, traffic=traffic)
+    traffic = replace(opened.workload.traffic, exchange=exchange)
+    return replace(opened.workload, traffic=traffic)
 
 
 read_echo_job = measuring(read_echo)
@@ -176,7 +176,7 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
     check_weights(where, broadcast=True)
     of_steps = read_broadcast(**flags)
     opened = read_opening(url, of_steps)
-    asked = opened.asked
+    workload = opened.workload
     check_one_stdout(given.json_path, given.format)
     default_limit = LIMIT_PUBLISHED if given.format == "shootout" else LIMIT_ASKED
     grows_by, messages = of_steps.step or STEP, of_steps.samples or SAMPLES
@@ -191,12 +191,12 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
     padding = PADDING_BYTES if of_steps.padding is None else of_steps.padding
     dialect = opened.dialect or "json"
     spec = TrialSpec(
-        url=asked.url,
+        url=workload.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up
         traffic=replace(
-            asked.traffic,
+            workload.traffic,
             exchange=WsBroadcast(opening=opened.request, dialect=dialect, padding=padding),
-            local_addresses=check_local_addresses(asked.traffic.local_addresses, where),
+            local_addresses=check_local_addresses(workload.traffic.local_addresses, where),
         ),
         load=Load(
             connections=int(plan.bounds.start),
@@ -208,7 +208,7 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
         server_pid=where.server_pid,
     )
     return Job(
-        asked=asked,
+        workload=workload,
         spec=spec,
         given=given,
         format=given.format,

@@ -13,7 +13,7 @@ from typing import Any
 
 from trueload.errors import UserError
 from trueload.record.schema import Record
-from trueload.search.decide import Found
+from trueload.search.decide import SafeLoad
 from trueload.search.execute import outcome
 from trueload.search.result import deciding, read_plan, read_steps
 from trueload.store.run_files import (
@@ -38,7 +38,7 @@ CELL_LABELS = (
 
 
 @dataclass(frozen=True)
-class Side:
+class RunRecords:
     """A run as one side: the name to show, and its records by the name of their row."""
 
     name: str
@@ -53,7 +53,7 @@ class _Kept:
     record: Record
 
 
-def read_side(selector: str, store: Store | None) -> Side:
+def read_side(selector: str, store: Store | None) -> RunRecords:
     """Read a run of the store, or a file. Raises ``UserError``.
 
     ``selector`` is a file if it ends in ``.json``, contains a slash or names an existing file, and
@@ -75,7 +75,7 @@ def _stands_alone(kind: str, labels: Mapping[str, str]) -> bool:
     return kind != "suite" or "step" not in labels
 
 
-def _from_file(path: Path) -> Side:
+def _from_file(path: Path) -> RunRecords:
     value = read_json(path)
     try:
         kind, plan, kept = _understood(value)
@@ -145,7 +145,7 @@ def _sides(value: Any) -> Iterator[_Kept]:
         yield _Kept({"subject": value[each["side"]]}, to_record(one))
 
 
-def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
+def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> RunRecords:
     if kind == "search":
         kept = _deciding(name, plan, kept)
     rows: dict[str, list[Record]] = {}
@@ -154,7 +154,7 @@ def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
             rows.setdefault(row_name(each.labels), []).append(each.record)
     if not rows:
         raise UserError(f"{name} contains no complete measurement", HINT)
-    return Side(name, rows)
+    return RunRecords(name, rows)
 
 
 def row_name(labels: Mapping[str, str]) -> str:
@@ -187,7 +187,7 @@ def _deciding(name: str, plan: Any, kept: list[_Kept]) -> list[_Kept]:
     except (ValueError, KeyError, TypeError):
         raise UserError(f"the search in {name} cannot be read by this version", HINT) from None
     # Any other step ran under a load that is not confirmed.
-    if not taken or not isinstance(outcome(read, taken), Found):
+    if not taken or not isinstance(outcome(read, taken), SafeLoad):
         raise UserError(
             f"the search in {name} has confirmed no load", "compare searches that found one"
         )

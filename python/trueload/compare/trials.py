@@ -29,7 +29,7 @@ from trueload.record.schema import Record
 from trueload.record.thresholds import (
     RATIO,
     Condition,
-    Crossed,
+    Crossing,
     crossed_by,
     is_metric,
     ratio_text,
@@ -80,11 +80,11 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class CrossedRow:
+class RowCrossing:
     """A condition that is true of a row."""
 
     row: str
-    crossed: Crossed
+    crossed: Crossing
 
     def sentence(self) -> str:
         """A text such as ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
@@ -193,7 +193,7 @@ def _stage(stage: Stage, unit: str) -> str:
     return f"{format_count(stage.from_)}{unit}{ramp}"
 
 
-def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[CrossedRow]:
+def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[RowCrossing]:
     """Return the conditions that the ratios of a row make true; an unclear ratio makes none true.
 
     Requests of the new side without a time never count as better than the base.
@@ -202,7 +202,7 @@ def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> lis
     for row in comparison.rows:
         known = claimed(row.ratios)
         over = crossed_by(conditions, known.get, row.new_untimed)
-        found += [CrossedRow(row.name, each) for each in over]
+        found += [RowCrossing(row.name, each) for each in over]
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Awaited:
+class Barrier:
     """A message that all living members have to send before ``then`` is done, once."""
 
     then: Callable[[], None]

@@ -45,7 +45,7 @@ class Offset:
 
 
 @dataclass(slots=True)
-class Agreed:
+class SharedOffset:
     """The offset ``ns`` that an engine was told to convert its times with, and by how much it has
     been wrong at most since then."""
 

@@ -22,7 +22,7 @@ from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
-from trueload.protocol.fleet import Part, Share, parts_of
+from trueload.protocol.fleet import LoadShare, Share, parts_of
 from trueload.protocol.plan import (
     Blob,
     Clock,
@@ -53,7 +53,7 @@ def second_to_join(into_s: float, length_s: float) -> int | None:
     return second if second + STAY_S <= length_s else None
 
 
-class GrowingFleet(Fleet):
+class ElasticFleet(Fleet):
     """A fleet that ``late`` hosts join, each once it is there."""
 
     def __init__(self, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> None:
@@ -129,7 +129,7 @@ class GrowingFleet(Fleet):
         return found
 
     @staticmethod
-    def _parts(count: int, connections: int) -> tuple[Part, ...]:
+    def _parts(count: int, connections: int) -> tuple[LoadShare, ...]:
         return parts_of((1,) * count, connections)
 
     # The thread that reads what the engines say.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.deadline import looks
 from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
 from trueload.places import (
@@ -28,9 +28,9 @@ from trueload.places import (
     CutOffError,
     HostGoneError,
     LineTooLongError,
+    LinkLostError,
     Place,
     Sink,
-    WayGoneError,
 )
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import (
@@ -45,7 +45,7 @@ from trueload.protocol.plan import (
     Lease,
     Mark,
     Ready,
-    Seen,
+    ServerReport,
     Speeds,
     Stop,
     ToEngine,
@@ -120,7 +120,7 @@ def engine_candidates() -> Sequence[Path]:
     )
 
 
-class Engine(Closing):
+class Engine(Closeable):
     """A running engine; a context manager that leaves nothing running."""
 
     def __init__(self, channel: Channel, *, lease: bool = True) -> None:
@@ -248,7 +248,7 @@ class Engine(Closing):
             return EngineError("junk", f"the engine sent a line that cannot be read: {error}")
         if isinstance(error, HostGoneError):
             return EngineError("died", str(error))
-        if isinstance(error, WayGoneError):
+        if isinstance(error, LinkLostError):
             return EngineError("lost", str(error), error)
         if isinstance(error, CutOffError):
             ends = f"nothing is known of its engine, which ends by itself within {LEASE_S:g} s"
@@ -305,14 +305,14 @@ def await_listening(server: Engine, timeout_s: float) -> str:
     raise EngineError("silent", f"the reference server was not listening after {timeout_s:g} s")
 
 
-def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
+def seen_since_mark(server: Engine, name: str, timeout_s: float) -> ServerReport:
     """Set a mark called ``name`` on a reference server that keeps a record
     (``ServeHttp(record=True)``). Return what it saw since the mark before, or since it began.
     Raises ``EngineError``."""
     server.send(Mark(id=name))
     for left_s in looks(time.monotonic() + timeout_s):
         message = server.receive(left_s)
-        if isinstance(message, Seen) and message.id == name:
+        if isinstance(message, ServerReport) and message.id == name:
             return message
         if isinstance(message, Error):
             raise EngineError("engine", message.message)

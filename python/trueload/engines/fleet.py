@@ -22,20 +22,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Self
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.deadline import seconds_left
-from trueload.engines.barrier import Awaited
+from trueload.engines.barrier import Barrier
 from trueload.engines.engine import EngineError, FailureKind
 from trueload.engines.host_ticks import condensed
-from trueload.engines.losses import Cut, Sign, judge
+from trueload.engines.losses import ChannelEnd, LifeSign, judge
 from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
-from trueload.engines.settlement import Settling
+from trueload.engines.settlement import Settlement
 from trueload.engines.ticks import Ticks
 from trueload.engines.twins import numbers_of
 from trueload.errors import HostError, UserError
-from trueload.places import EngineHost, WayGoneError
+from trueload.places import EngineHost, LinkLostError
 from trueload.protocol.fleet import parts_of
 from trueload.protocol.plan import (
     Clock,
@@ -76,7 +76,7 @@ MANY = 32
 TOGETHER_S = 0.01
 
 
-class Fleet(Closing):
+class Fleet(Closeable):
     """Several engines at work; a context manager that leaves nothing running.
 
     So many as ``allow_lost`` hosts may be lost while the others go on.
@@ -92,13 +92,13 @@ class Fleet(Closing):
         self._connections: int | None = None
         self._joining: set[str] = set()
         """Phases that change the number of connections."""
-        self._settling = Settling(len(self._members))
+        self._settling = Settlement(len(self._members))
         self._timeout_ns = 0
         self._over = threading.Event()
         self._stopping = False
         self._looked_s = time.monotonic()
         self._series: dict[str, Series] = {}
-        self._awaited: dict[str, Awaited] = {}
+        self._awaited: dict[str, Barrier] = {}
         self.news: list[str] = []
         """Hosts that were lost, and why; whoever has told the user clears it."""
         self._warned: set[str] = set()
@@ -300,7 +300,7 @@ class Fleet(Closing):
     def _once_all(self, what: str, member: Member, then: Callable[[], None]) -> None:
         """Do ``then`` when all living members have sent this message, now that one has. Members
         are remembered by index, because there may be very many."""
-        awaited = self._awaited.setdefault(what, Awaited(then))
+        awaited = self._awaited.setdefault(what, Barrier(then))
         awaited.senders.add(member.index)
         if not awaited.done and len(awaited.senders) == self._living_count:
             awaited.done = True
@@ -485,10 +485,10 @@ class Fleet(Closing):
         """Lose a member for an error, or note that it is cut off: who else is, will tell why."""
         cut, what = error.cut, str(error).removeprefix(f"host {member.name} is lost: ")
         if cut is None or self._stopping:
-            self._lose([member], what, error.kind, of_way=isinstance(cut, WayGoneError))
+            self._lose([member], what, error.kind, of_way=isinstance(cut, LinkLostError))
         elif member.cut is None:
-            names_way = isinstance(cut, WayGoneError)
-            member.cut = Cut(time.monotonic(), what, cut.why, names_way)
+            names_way = isinstance(cut, LinkLostError)
+            member.cut = ChannelEnd(time.monotonic(), what, cut.why, names_way)
 
     def _lose(
         self,
@@ -557,7 +557,7 @@ def is_gone(member: Member, now_s: float) -> bool:
     return member.cut is not None or now_s - member.received_s > SILENCE_S
 
 
-def sign_of(member: Member, gone: bool) -> Sign:
+def sign_of(member: Member, gone: bool) -> LifeSign:
     """What is known of a member; if one is silent, its channel is asked to find out why."""
     is_awaited = gone and member.cut is None and member.engine.suspect()
-    return Sign(member.index, member.received_s, member.cut, is_awaited)
+    return LifeSign(member.index, member.received_s, member.cut, is_awaited)

@@ -19,7 +19,7 @@ NO_LATENCY = PackedCounts({})
 
 
 @dataclass
-class Told:
+class HostTicks:
     """The ticks of one engine in a phase, added up; their times are on the front's clock."""
 
     first: Tick | None = None

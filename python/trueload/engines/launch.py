@@ -1,12 +1,11 @@
 """Starts the engines of a run: one on this machine, or a fleet. Refuses a load that cannot be
-shared by so many hosts.
-"""
+shared by so many hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.engines.elastic_fleet import GrowingFleet
+from trueload.engines.elastic_fleet import ElasticFleet
 from trueload.engines.engine import Engine
 from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
@@ -43,7 +42,7 @@ def start_engines(
     hosts may join. Raises ``UserError``, ``EngineError``."""
     check_parts(len(hosts), connections, load)
     if late is not None:
-        fleet = GrowingFleet.start(hosts, pauses, allow_lost)
+        fleet = ElasticFleet.start(hosts, pauses, allow_lost)
         fleet.await_hosts(late)
         return fleet
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):

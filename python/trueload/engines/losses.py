@@ -16,7 +16,7 @@ TOGETHER_S = 0.25  # by one cause hosts are lost within this time; their last li
 
 
 @dataclass(frozen=True)
-class Cut:
+class ChannelEnd:
     """How a channel ended of whose program nothing is known. ``why`` does not name the host;
     ``names_way``: the way to several hosts is lost, and ``what`` says which."""
 
@@ -27,13 +27,13 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Sign:
+class LifeSign:
     """When a host was last heard, and its channel's end. ``is_awaited``: its channel finds out why
     it is silent."""
 
     index: int
     heard_s: float
-    cut: Cut | None = None
+    cut: ChannelEnd | None = None
     is_awaited: bool = False
 
 
@@ -47,7 +47,7 @@ class Loss:
 
 
 def judge(
-    hosts: Sequence[Sign], now_s: float, silence_s: float, way_of: Callable[[int], str | None]
+    hosts: Sequence[LifeSign], now_s: float, silence_s: float, way_of: Callable[[int], str | None]
 ) -> list[Loss]:
     """Return what is lost of the hosts; nothing as long as that depends on what comes next.
     ``way_of`` is what the messages of a host go through."""
@@ -71,14 +71,14 @@ def judge(
 
 
 def _shared(
-    gone: Sequence[Sign], there: Sequence[int], ways: dict[int, str | None], now_s: float
+    gone: Sequence[LifeSign], there: Sequence[int], ways: dict[int, str | None], now_s: float
 ) -> Iterator[Loss]:
     """Yield what several of these hosts share that is lost."""
     named = [(host, host.cut.what) for host in gone if host.cut and host.cut.names_way]
     if named:
         yield Loss(tuple(host.index for host, _ in named), named[0][1], of_way=True)
     rest = [host for host in gone if not (host.cut and host.cut.names_way)]
-    of_way: defaultdict[str | None, list[Sign]] = defaultdict(list)
+    of_way: defaultdict[str | None, list[LifeSign]] = defaultdict(list)
     for host in rest:
         of_way[ways.get(host.index)].append(host)
     if len(of_way) > 1 and not there and not named:
@@ -91,7 +91,7 @@ def _shared(
             yield _loss(hosts, "all " if is_whole else "", way, now_s)
 
 
-def _loss(hosts: Sequence[Sign], every: str, way: str | None, now_s: float) -> Loss:
+def _loss(hosts: Sequence[LifeSign], every: str, way: str | None, now_s: float) -> Loss:
     through = f" through {way}" if way else ""
     silent_s = now_s - min(host.heard_s for host in hosts)
     silence = f"nothing was heard of any of them for {silent_s:.1f} s"

@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trueload.engines.clock import Agreed, Offset
+from trueload.engines.clock import Offset, SharedOffset
 from trueload.engines.engine import Engine
-from trueload.engines.host_ticks import Told
-from trueload.engines.losses import Cut
+from trueload.engines.host_ticks import HostTicks
+from trueload.engines.losses import ChannelEnd
 from trueload.engines.merge import Span
 from trueload.engines.questions import Questions
 from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.fleet import Part
+from trueload.protocol.fleet import LoadShare
 from trueload.protocol.plan import Clock, Generate, Machine, Measurement, Ready, Tick
 from trueload.units import NS_PER_S, format_duration
 
@@ -53,7 +53,7 @@ class HostReport:
     way_lost: bool = False
     group: str | None = None
     weight: int = 1
-    told: Told = field(default_factory=Told)
+    told: HostTicks = field(default_factory=HostTicks)
     ready: Ready | None = None
     agreed_bound_ns: int | None = None
     joined_s: int | None = None
@@ -76,7 +76,7 @@ class Member:
         """How it was lost, in one line."""
         self.way_lost = False
         """Whether the way to it and others was lost, for which it is not to blame."""
-        self.cut: Cut | None = None
+        self.cut: ChannelEnd | None = None
         """How it was cut off, until that is judged."""
         self.latest: Tick | None = None
         """Its last tick, on the front's clock."""
@@ -86,11 +86,11 @@ class Member:
         self.started_ns: dict[str, int] = {}
         self.stopped_ns: dict[str, int] = {}
         self.measurements: dict[str, Measurement] = {}
-        self.told: defaultdict[str, Told] = defaultdict(Told)
+        self.told: defaultdict[str, HostTicks] = defaultdict(HostTicks)
         self._engine: Engine | None = None
         self._questions = Questions()
-        self._agreed: dict[str, Agreed] = {}
-        self._agreed_now: Agreed | None = None
+        self._agreed: dict[str, SharedOffset] = {}
+        self._agreed_now: SharedOffset | None = None
 
     @property
     def engine(self) -> Engine:
@@ -119,7 +119,7 @@ class Member:
         self._questions.compare(self._engine)
         self.received_s = time.monotonic()
 
-    def part_of(self, plan: Generate, part: Part) -> Generate:
+    def part_of(self, plan: Generate, part: LoadShare) -> Generate:
         """The whole plan with its part, and its CPUs and local addresses."""
         host = self.host
         return plan.model_copy(
@@ -149,7 +149,7 @@ class Member:
         """The offset that its engine is to convert times with in a phase: the one known now or, if
         not ``anew``, that of the phase before."""
         if anew or self._agreed_now is None:
-            self._agreed_now = Agreed(self.offset.ns)
+            self._agreed_now = SharedOffset(self.offset.ns)
         self._agreed[phase_id] = self._agreed_now
         self.compare_agreed()
         return self._agreed_now.ns

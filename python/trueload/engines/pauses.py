@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 
 BEAT_S = 0.1
 PAUSE_S = 0.5  # shorter delays are those of a busy machine
@@ -49,7 +49,7 @@ class Beats:
         return now_s, lasted_s
 
 
-class Pauses(Closing):
+class Pauses(Closeable):
     """Watches this process until it is closed."""
 
     def __init__(self) -> None:

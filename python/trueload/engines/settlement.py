@@ -11,7 +11,7 @@ from trueload.protocol.broadcast import FailedMessage, Sent
 from trueload.protocol.plan import Charge, PhaseSent, Settle, Settled
 
 
-class Settling:
+class Settlement:
     """The phases of ``count`` engines. Methods return ``None`` while others have yet to speak."""
 
     def __init__(self, count: int) -> None:

@@ -19,7 +19,7 @@ import platformdirs
 
 import trueload
 from trueload.errors import UserError
-from trueload.files.ownership import Trusted, also_writers_of, steps, trusted_here, why_not
+from trueload.files.ownership import TrustedUsers, also_writers_of, steps, trusted_here, why_not
 
 Kind = Literal["suites", "subjects", "contracts"]
 
@@ -62,7 +62,7 @@ def _first_usable(kind: Kind, announce: Callable[[str], None], roots: list[Path]
     return None
 
 
-def trusted_in(folder: Path) -> Trusted | None:
+def trusted_in(folder: Path) -> TrustedUsers | None:
     """Users that may own and write files of a catalogue folder; None for all, if the user named
     it."""
     home = os.environ.get("TRUELOAD_HOME")

@@ -1,7 +1,6 @@
 """Says in words what is wrong with the values of a user's file.
 
-How: a library finds the mistake; here it becomes a place in the file, and what must be there. Must
-not know any key.
+How: a library finds the mistake; here it becomes a place in the file, and what must be there.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _ACL = "system.posix_acl_access"
 
 
 @dataclass(frozen=True)
-class Trusted:
+class TrustedUsers:
     """Users that may own what is run, and groups that may write to it."""
 
     uids: frozenset[int]
@@ -34,7 +34,7 @@ class Trusted:
 
 
 def judge(
-    status: os.stat_result, trusted: Trusted, *, ancestor: bool = False, acl: bool = False
+    status: os.stat_result, trusted: TrustedUsers, *, ancestor: bool = False, acl: bool = False
 ) -> Fault | None:
     """What is wrong with one file, folder or link; None if only trusted users can change it.
 
@@ -83,14 +83,14 @@ def is_private(
     )
 
 
-def trusted_here() -> Trusted:
+def trusted_here() -> TrustedUsers:
     """The users and groups that this process trusts."""
     try:
         overflow_uid = int(_OVERFLOW.read_text())
     except (OSError, ValueError):
         overflow_uid = 65534
     uids = trusted_uids(os.geteuid(), os.environ.get("SUDO_UID"), overflow_uid)
-    return Trusted(uids, _private_groups(uids))
+    return TrustedUsers(uids, _private_groups(uids))
 
 
 @functools.cache
@@ -108,13 +108,13 @@ def _private_groups(uids: frozenset[int]) -> frozenset[int]:
     return frozenset(found)
 
 
-def also_writers_of(trusted: Trusted, folder: Path) -> Trusted | None:
+def also_writers_of(trusted: TrustedUsers, folder: Path) -> TrustedUsers | None:
     """The trusted users, and those who can change that folder; None if everybody can."""
     status = folder.stat()
     if status.st_mode & stat.S_IWOTH:
         return None
     gids = {status.st_gid} if status.st_mode & stat.S_IWGRP else set()
-    return Trusted(trusted.uids | {status.st_uid}, trusted.gids | gids)
+    return TrustedUsers(trusted.uids | {status.st_uid}, trusted.gids | gids)
 
 
 def steps(path: Path) -> Iterator[Path]:
@@ -150,7 +150,7 @@ def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:
         yield from (Path(at, name) for name in (*folders, *files))
 
 
-def why_not(path: Path, trusted: Trusted, *, ancestor: bool = False) -> str | None:
+def why_not(path: Path, trusted: TrustedUsers, *, ancestor: bool = False) -> str | None:
     """What is wrong with one path, in words and with the remedy; None if nothing is.
 
     Raises ``OSError`` if it cannot be inspected.

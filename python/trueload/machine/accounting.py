@@ -24,7 +24,7 @@ from trueload.machine.processes import (
     process_name,
     stat_fields,
 )
-from trueload.machine.throttling import Throttled, read_throttled
+from trueload.machine.throttling import ThrottleCounters, read_throttled
 
 NS_PER_S = 1_000_000_000
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
@@ -88,7 +88,7 @@ class TreeSample:
     at_ns: int
     processes: Mapping[tuple[int, int], ProcessSample]
     group: GroupCpu | None
-    throttled: Mapping[str, Throttled] = field(default_factory=dict)
+    throttled: Mapping[str, ThrottleCounters] = field(default_factory=dict)
 
     @property
     def pids(self) -> frozenset[int]:
@@ -194,7 +194,7 @@ def parse_sample(sample: dict[str, Any]) -> TreeSample:
         at_ns=sample["at_ns"],
         processes={each.identity: each for each in processes},
         group=None if sample["group"] is None else GroupCpu(**sample["group"]),
-        throttled={name: Throttled(**each) for name, each in sample["throttled"].items()},
+        throttled={name: ThrottleCounters(**each) for name, each in sample["throttled"].items()},
     )
 
 

@@ -41,7 +41,7 @@ Read = Callable[[Path], str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched:
+class MachineProbes:
     """What is in no file of a machine, but has to be tried. Shares are 0 to 1, of all CPUs; None
     means that it is not known."""
 
@@ -59,7 +59,7 @@ class Watched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine(Watched):
+class Machine(MachineProbes):
     """One machine at one time. None means "not visible here"."""
 
     cpus: int
@@ -91,7 +91,7 @@ def observe(watch_s: float) -> Machine:
     used = machine_usage(before, machine_sample(), cpus)
     own_share = (time.process_time() - own_before_s) / (used.wall_s * len(cpus))
     soft, hard = open_files_limit()
-    watched = Watched(
+    watched = MachineProbes(
         open_files_soft=soft,
         open_files_hard=hard,
         can_pin=_can_pin(cpus),
@@ -105,7 +105,7 @@ def observe(watch_s: float) -> Machine:
     return describe(read_text, cpus, watched)
 
 
-def describe(read: Read, cpus: Sequence[int], watched: Watched) -> Machine:
+def describe(read: Read, cpus: Sequence[int], watched: MachineProbes) -> Machine:
     """A machine by its files, as ``read`` returns them."""
     return Machine(
         **vars(watched),

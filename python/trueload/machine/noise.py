@@ -9,8 +9,7 @@ work for all processes and are in neither.
 
 The kernel says how long a thread waited for a CPU, but not for whom. It waited while something else
 was on its CPU. So the others' part of the wait is their part of everything that ran there: the
-others, ours (the other end of the measurement, unless it has CPUs of its own) and the kernel. Must
-not know trials or records.
+others, ours (the other end of the measurement, unless it has CPUs of its own) and the kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
 
 
 @dataclass(frozen=True)
-class Used:
+class ProcessUse:
     """CPU time of a process so far, and that of its ended children that it has waited for."""
 
     parent_pid: int
@@ -50,7 +49,7 @@ class NoiseSample:
     the CPU time of the kernel's own threads."""
 
     at_ns: int
-    processes: Mapping[tuple[int, int], Used]
+    processes: Mapping[tuple[int, int], ProcessUse]
     programs_ns: int
     cpus: int
     kernel_ns: int = 0
@@ -180,7 +179,7 @@ def _family(sample: NoiseSample, roots: set[int]) -> set[tuple[int, int]]:
     return {identity for identity in sample.processes if identity[0] in pids}
 
 
-def _process(pid: int) -> tuple[tuple[int, int], Used] | int | None:
+def _process(pid: int) -> tuple[tuple[int, int], ProcessUse] | int | None:
     """A process with what it has used; only the CPU time if it is a kernel thread."""
     try:
         fields = stat_fields(pid)
@@ -190,4 +189,4 @@ def _process(pid: int) -> tuple[tuple[int, int], Used] | int | None:
     cpu_ns = cpu_clock_ns(pid, user + system)
     if int(fields[6]) & KERNEL_THREAD:
         return cpu_ns
-    return (pid, int(fields[19])), Used(int(fields[1]), cpu_ns, waited_user + waited_system)
+    return (pid, int(fields[19])), ProcessUse(int(fields[1]), cpu_ns, waited_user + waited_system)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trueload.machine.accounting import MachineUsage, machine_usage, parse_machine_sample
-from trueload.machine.facts import FILES, Machine, Watched, describe
+from trueload.machine.facts import FILES, Machine, MachineProbes, describe
 from trueload.machine.open_files import parse_limit
 from trueload.machine.wakeups import WakeupLatency
 from trueload.units import NS_PER_S, parse_cpu_list
@@ -35,7 +35,7 @@ printf '{_END}\\n'
 
 
 @dataclass(frozen=True)
-class Printed:
+class ScriptOutput:
     """What the script printed: the texts of each file, in the order of reading."""
 
     texts: dict[Path, list[str]]
@@ -63,7 +63,7 @@ class Printed:
         return machine_usage(before, after, cpus)
 
 
-def parse_printed(lines: Iterable[str]) -> Printed:
+def parse_printed(lines: Iterable[str]) -> ScriptOutput:
     """Read the output of the script."""
     texts: defaultdict[Path, list[list[str]]] = defaultdict(list)
     here: list[str] = []
@@ -77,16 +77,20 @@ def parse_printed(lines: Iterable[str]) -> Printed:
         else:
             here.append(line)
     joined = {path: ["\n".join(each).strip() for each in found] for path, found in texts.items()}
-    return Printed(joined, is_whole)
+    return ScriptOutput(joined, is_whole)
 
 
 def machine_of(
-    printed: Printed, cpus: Sequence[int], *, can_pin: bool | None, wakeups: WakeupLatency | None
+    printed: ScriptOutput,
+    cpus: Sequence[int],
+    *,
+    can_pin: bool | None,
+    wakeups: WakeupLatency | None,
 ) -> Machine:
     """The machine on which the script ran. A shell cannot time the clock."""
     used = printed.usage(cpus)
     soft, hard = parse_limit(printed.read(_LIMITS) or "")
-    watched = Watched(
+    watched = MachineProbes(
         open_files_soft=soft,
         open_files_hard=hard,
         can_pin=can_pin,

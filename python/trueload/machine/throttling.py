@@ -18,7 +18,7 @@ PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
-class Throttled:
+class ThrottleCounters:
     """Counters of a cgroup since it was created, in ns, summed over the CPUs. ``stopped_ns``: its
     limit kept processes from running; ``used_ns``: they ran, None if that is not counted."""
 
@@ -36,7 +36,7 @@ class _Mount:
     controllers: str
 
 
-def read_throttled(pids: Iterable[int], proc: Path = PROC) -> dict[str, Throttled]:
+def read_throttled(pids: Iterable[int], proc: Path = PROC) -> dict[str, ThrottleCounters]:
     """Counters of every cgroup that contains these processes, and of its ancestors, by folder.
     Empty if no cgroup counts."""
     folders = {folder for pid in pids for folder in _folders(pid, proc)}
@@ -45,7 +45,10 @@ def read_throttled(pids: Iterable[int], proc: Path = PROC) -> dict[str, Throttle
 
 
 def throttled_share(
-    before: Mapping[str, Throttled], after: Mapping[str, Throttled], wall_ns: int, cpu_ns: int
+    before: Mapping[str, ThrottleCounters],
+    after: Mapping[str, ThrottleCounters],
+    wall_ns: int,
+    cpu_ns: int,
 ) -> float | None:
     """Share of the time (0 to 1) for which the most costly limit kept processes from running. None
     if no cgroup was there both times. ``cpu_ns`` is the processes' CPU time, for a cgroup that does
@@ -107,15 +110,15 @@ def _mount(line: str) -> _Mount | None:
     return None
 
 
-def _read(folder: Path) -> Throttled | None:
+def _read(folder: Path) -> ThrottleCounters | None:
     """Counters of one cgroup; None if it has none, like the topmost one of a machine."""
     stat = _numbers(folder / "cpu.stat")
     if "throttled_usec" in stat:
-        return Throttled(stat["throttled_usec"] * 1000, stat["usage_usec"] * 1000)
+        return ThrottleCounters(stat["throttled_usec"] * 1000, stat["usage_usec"] * 1000)
     if "throttled_time" not in stat:
         return None
     # Version 1 counts use in another file, in the same folder if both controllers share a mount.
-    return Throttled(stat["throttled_time"], _numbers(folder / "cpuacct.usage").get(""))
+    return ThrottleCounters(stat["throttled_time"], _numbers(folder / "cpuacct.usage").get(""))
 
 
 def _numbers(path: Path) -> dict[str, int]:

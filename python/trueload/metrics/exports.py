@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from trueload import __version__
 from trueload.extras import require
-from trueload.metrics.outlets import Announce, Outlet, Wanted
+from trueload.metrics.outlets import Announce, ExporterOptions, Outlet
 from trueload.metrics.tally import Labels, Tally
 from trueload.record.schema import Record
 from trueload.report.heading import Heading
@@ -117,7 +117,7 @@ def _both(receive: OnProgress, show: OnProgress | None) -> OnProgress:
 
 @contextmanager
 def exporting(
-    wanted: Wanted, about: Mapping[str, str], interrupt: Interrupt, announce: Announce
+    wanted: ExporterOptions, about: Mapping[str, str], interrupt: Interrupt, announce: Announce
 ) -> Iterator[Exports]:
     """Run the exporters that were asked for until the block ends.
 

@@ -15,7 +15,7 @@ from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
-from trueload.record.accounts.generator_times import ClientTimes
+from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.figures import BRIEF, SHOWN
 from trueload.record.schema import Host
 from trueload.report.accounts import ACCOUNTS
@@ -144,7 +144,7 @@ def _percentile_samples(metric: Metric, mine: Labels, found: Distribution) -> It
             yield metric, (*mine, ("quantile", quantile)), value_s
 
 
-def _client_samples(metric: Metric, mine: Labels, found: ClientTimes) -> Iterator[_Found]:
+def _client_samples(metric: Metric, mine: Labels, found: GeneratorTimes) -> Iterator[_Found]:
     for part, times in (("send", found.send), ("receive", found.receive)):
         for quantile, name in _CLIENT_QUANTILES.items():
             if times is not None and not is_too_few(name, times.count):

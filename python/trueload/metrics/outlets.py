@@ -19,7 +19,7 @@ class ScrapeAt:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExporterOptions:
     """The exporters that were asked for.
 
     ``linger_ns`` is how long to wait at the end for one more scrape. ``otlp`` is the URL of the
@@ -31,7 +31,7 @@ class Wanted:
     otlp: str | None = None
 
 
-NOTHING_WANTED = Wanted()
+NOTHING_WANTED = ExporterOptions()
 
 
 class Outlet(Protocol):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
 from trueload.protocol.plan import Counts, Tick
-from trueload.record.accounts.generator_times import ClientTimes
+from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, Host, Record, Verdict
 from trueload.record.throughput import bytes_moved
@@ -88,7 +88,7 @@ class Outcome:
     ok_per_s: float | None
     latency_ns: Distribution
     saturation: Saturation
-    client_ns: ClientTimes = field(default_factory=ClientTimes)
+    client_ns: GeneratorTimes = field(default_factory=GeneratorTimes)
     lower_bound: bool = False
     hosts: tuple[Host, ...] = ()
 

@@ -28,7 +28,7 @@ class CutOffError(ChannelClosedError):
         self.why = why or message
 
 
-class WayGoneError(CutOffError):
+class LinkLostError(CutOffError):
     """The way to this host and others is lost; no host is to blame. The message says which way."""
 
 

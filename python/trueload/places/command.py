@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, CutOffError, WrappedChannel
 from trueload.places.copying import Copying, run_fed
-from trueload.places.host_facts import Ended, Host, check_host, parse_host
+from trueload.places.host_facts import Host, ScriptResult, check_host, parse_host
 from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ssh import refusals, scripts
@@ -42,7 +42,7 @@ PROBE = (
 )
 
 
-class CommandPlace(Closing):
+class CommandPlace(Closeable):
     """A host behind a command. ``name`` is the place's name in the record. A context manager.
 
     Unless it is to ``keep`` programs for later, it removes them at its end.
@@ -96,7 +96,7 @@ class CommandPlace(Closing):
 
     def _run(
         self, script: str, *arguments: str, data: bytes, copying: Copying, timeout_s: float
-    ) -> Ended:
+    ) -> ScriptResult:
         """Run a script to its end, with ``data`` as its input. Raises ``UserError``."""
         try:
             return run_fed(self.script(script, *arguments), data, copying, timeout_s=timeout_s)

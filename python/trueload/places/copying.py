@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, runtime_checkable
 
-from trueload.places.host_facts import Ended
+from trueload.places.host_facts import ScriptResult
 
 LOOK_S = 0.2
 CHUNK_BYTES = 64 * 2**10
@@ -89,7 +89,9 @@ class Preparable(Protocol):
         ...
 
 
-def run_fed(argv: Sequence[str], data: bytes, copying: Copying, *, timeout_s: float) -> Ended:
+def run_fed(
+    argv: Sequence[str], data: bytes, copying: Copying, *, timeout_s: float
+) -> ScriptResult:
     """Run a process to its end, with ``data`` as its input. Raises ``CalledOffError``,
     ``OSError``."""
     deadline_s = time.monotonic() + timeout_s
@@ -105,7 +107,7 @@ def run_fed(argv: Sequence[str], data: bytes, copying: Copying, *, timeout_s: fl
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        return Ended(code, _text(out), _text(err))
+        return ScriptResult(code, _text(out), _text(err))
 
 
 def _feed(

@@ -19,7 +19,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Ended:
+class ScriptResult:
     """How a script ended: its exit code (None if it took too long), and its stdout and stderr."""
 
     code: int | None

@@ -18,7 +18,7 @@ STEP_S = 0.1  # until the user is listened to
 TELL_EVERY_S = 10.0  # while nothing changes
 
 
-class Arriving:
+class HostWait:
     """A wait of at most ``wait_ns`` for hosts."""
 
     def __init__(

@@ -18,9 +18,9 @@ from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.places.names import (
     GeneratorHost,
+    Placement,
     RayCluster,
     ServerHost,
-    Where,
     check_generators,
     check_server,
     parse_place,
@@ -106,7 +106,7 @@ class Lab(Model):
     server: Server | None = None
 
 
-def read_lab(path: Path) -> Where:
+def read_lab(path: Path) -> Placement:
     """Read a lab's file. Raises ``UserError`` that names the file and the place in it."""
     lab = _load(path)
     generators = tuple(
@@ -125,7 +125,7 @@ def read_lab(path: Path) -> Where:
     except UserError as error:
         raise UserError(f"{path}: {error.message}", error.hint) from None
     server = _server(path, lab.server)
-    return Where(generators=generators, hosts=lab.hosts, lab_server=server)
+    return Placement(generators=generators, hosts=lab.hosts, lab_server=server)
 
 
 def _server(path: Path, server: Server | None) -> ServerHost | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
 from trueload.places import Channel, EngineHost, Place
 from trueload.places.copying import CalledOffError, Copying, Preparable
@@ -20,7 +20,7 @@ from trueload.text import plain
 AT_ONCE_MAX = 32  # hosts that are tried at the same time
 
 
-class LateHosts(Closing):
+class LateHosts(Closeable):
     """Hosts to be tried again. ``announce`` tells the user of what becomes of them."""
 
     def __init__(
@@ -69,7 +69,7 @@ class LateHosts(Closing):
         return not self._over.is_set()
 
 
-class LaterPlace:
+class FuturePlace:
     """One more host of a cluster. ``one_more`` gets it for the first ``prepare`` that finds it; it
     raises a ``HostError`` as long as there is none. ``kind`` is what it is called until then."""
 

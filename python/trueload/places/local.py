@@ -35,7 +35,7 @@ class LocalPlace:
         return LocalChannel(argv)
 
 
-class KeptPlace:
+class SupervisedPlace:
     """This machine, for an engine that survives pauses of the front's own threads (``supervisor``),
     but not the front's death."""
 

@@ -2,8 +2,7 @@
 
 How: a text becomes a value, or is refused with one line and one hint; a set of places is checked as
 a whole. Pure: nothing is looked up, connected to or started. No accepted text can act as an option
-of ssh or kubectl, or be split by a shell; the words of a command are passed on as they are. Must
-not know how a place is opened.
+of ssh or kubectl, or be split by a shell; the words of a command are passed on as they are.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _RAY = re.compile(r"ray://([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):([0-9
 
 
 @dataclass(frozen=True)
-class Here:
+class ThisMachine:
     """This machine."""
 
     @property
@@ -117,7 +116,7 @@ class HostRange:
     most: int
 
 
-Named = Here | SshHost | RayCluster | K8sPods | CommandHost
+Named = ThisMachine | SshHost | RayCluster | K8sPods | CommandHost
 Cluster = RayCluster | K8sPods
 """A place that may be several hosts."""
 
@@ -148,7 +147,7 @@ class ServerHost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Where:
+class Placement:
     """Where a command's engines and its server run. ``hosts`` is the number of hosts of a cluster,
     None if it was not given. ``server`` is where to start a server, ``lab_server`` where a lab has
     its own. ``server_pid`` is a process here that counts as the server. ``keep`` the engine's
@@ -156,7 +155,7 @@ class Where:
     ``hosts_least`` is how many hosts are enough to begin with, while the others may join later;
     None if it takes all. ``new_pods`` is how Pods are made, if they are."""
 
-    generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
+    generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=ThisMachine()),)
     hosts: int | None = None
     server: ServerHost | None = None
     lab_server: ServerHost | None = None
@@ -198,10 +197,10 @@ class Where:
     @property
     def all_here(self) -> bool:
         """Whether all load comes from this machine."""
-        return all(isinstance(each.place, Here) for each in self.generators)
+        return all(isinstance(each.place, ThisMachine) for each in self.generators)
 
 
-HERE = Where()
+HERE = Placement()
 
 
 def parse_image(text: str) -> str:
@@ -214,7 +213,7 @@ def parse_image(text: str) -> str:
 def parse_place(text: str) -> Named:
     """Parse one place. Raises ``ValueError`` with one line that says what is wrong with it."""
     if text == "local":
-        return Here()
+        return ThisMachine()
     if text == "ray":
         return RayCluster()
     if text.startswith("ray:"):

@@ -17,18 +17,18 @@ from pathlib import Path
 from trueload.errors import HostError
 from trueload.places import EngineHost, Place
 from trueload.places.copying import Copying, Preparable
-from trueload.places.host_wait import Arriving
-from trueload.places.late_hosts import LateHosts, LaterPlace
+from trueload.places.host_wait import HostWait
+from trueload.places.late_hosts import FuturePlace, LateHosts
 from trueload.places.local import LocalPlace
 from trueload.places.names import (
     CommandHost,
     GeneratorHost,
-    Here,
     K8sPods,
     Named,
+    Placement,
     RayCluster,
     SshHost,
-    Where,
+    ThisMachine,
 )
 
 HOSTS_TESTED = 256  # bench/many_hosts.py holds a front over so many to its targets
@@ -39,7 +39,7 @@ TELL_EVERY_S = 1.0
 
 @contextlib.contextmanager
 def open_places(
-    where: Where,
+    where: Placement,
     program: Path,
     *,
     announce: Callable[[str], object] = lambda line: None,
@@ -55,7 +55,7 @@ def open_places(
 
 @contextlib.contextmanager
 def open_first(
-    where: Where,
+    where: Placement,
     program: Path,
     *,
     announce: Callable[[str], object] = lambda line: None,
@@ -64,14 +64,14 @@ def open_first(
     """Open the places that are there, as ``open_places`` does, if they are enough to begin with.
     Those that are missing may come later."""
     wait_ns = where.hosts_wait_ns
-    arriving = None if wait_ns is None else Arriving(wait_ns, announce, stopped)
+    wait = None if wait_ns is None else HostWait(wait_ns, announce, stopped)
     if where.host_count > HOSTS_TESTED:
         announce(f"warning: {where.host_count} hosts: up to {HOSTS_TESTED} have been tested")
     with contextlib.ExitStack() as stack:
-        opening = _Opening(where, stack, arriving, announce, stopped)
+        opening = _Opening(where, stack, wait, announce, stopped)
         made = [_make(each, opening) for each in where.generators]
         opened = [place for places in made for place in places]
-        missing = prepare(opened, program, announce, stopped, arriving, where.hosts_least)
+        missing = prepare(opened, program, announce, stopped, wait, where.hosts_least)
         hosts = [
             EngineHost(place, each.cpus, each.local_addresses, each.group, each.weight)
             for each, places in zip(where.generators, made, strict=True)
@@ -89,7 +89,7 @@ def open_first(
 @contextlib.contextmanager
 def open_place(named: Named, program: Path, *, keep: bool = True) -> Iterator[Place]:
     """Open one place as ``open_places`` does."""
-    where = Where(generators=(GeneratorHost(place=named),), keep=keep)
+    where = Placement(generators=(GeneratorHost(place=named),), keep=keep)
     with open_places(where, program) as opened:
         yield opened[0].place
 
@@ -99,27 +99,27 @@ def prepare(
     program: Path,
     announce: Callable[[str], object] = lambda line: None,
     stopped: Callable[[], bool] = lambda: False,
-    arriving: Arriving | None = None,
+    wait: HostWait | None = None,
     least: int | None = None,
 ) -> Sequence[Preparable]:
     """Prepare every host for the program. Raises the ``UserError`` of one that fails, which calls
-    off the others, and ``KeyboardInterrupt`` once it is ``stopped``. With ``arriving``, hosts that
+    off the others, and ``KeyboardInterrupt`` once it is ``stopped``. With ``wait``, hosts that
     are not there yet are tried again. If so many as ``least`` are enough, return the missing ones.
     """
     expected = len(places) if least is None else least
     missing: list[Preparable] = [place for place in places if isinstance(place, Preparable)]
     while missing:
-        is_patient = arriving is not None or least is not None
+        is_patient = wait is not None or least is not None
         tried = _prepare_once(missing, program, announce, stopped, is_patient)
         missing = [place for place, error in tried if error is not None]
         error = next((error for _, error in tried if error is not None), None)
         here = len(places) - len(missing)
         if error is None or here >= expected:
             break
-        if arriving is None:
+        if wait is None:
             raise error
-        if not arriving.again(here, expected, error.message):
-            raise arriving.too_late(here, expected, error)
+        if not wait.again(here, expected, error.message):
+            raise wait.too_late(here, expected, error)
     return missing
 
 
@@ -180,9 +180,9 @@ def _watch(
 class _Opening:
     """What opens a place: the stack closes it, and the user is told and listened to."""
 
-    where: Where
+    where: Placement
     stack: contextlib.ExitStack
-    arriving: Arriving | None
+    wait: HostWait | None
     announce: Callable[[str], object]
     stopped: Callable[[], bool]
 
@@ -190,7 +190,7 @@ class _Opening:
 def _make(host: GeneratorHost, opening: _Opening) -> Sequence[Place]:
     where, stack = opening.where, opening.stack
     match host.place:
-        case Here():
+        case ThisMachine():
             return [LocalPlace()]
         case SshHost(destination):
             from trueload.places.ssh import SshPlace  # imported late: most commands need none
@@ -207,7 +207,7 @@ def _make(host: GeneratorHost, opening: _Opening) -> Sequence[Place]:
             most, labels = where.hosts or 1, dict(host.labels)
             first = where.hosts_least or most
             reserved = reserve(
-                address, first, labels=labels, arriving=opening.arriving, stopped=opening.stopped
+                address, first, labels=labels, wait=opening.wait, stopped=opening.stopped
             )
             places = list[Place](stack.enter_context(reserved).places)
             return places + _later("a host of the Ray cluster", reserved.one_more, most - first)
@@ -221,16 +221,16 @@ def _pods(named: K8sPods, opening: _Opening) -> Sequence[Place]:
     where, announce, stopped = opening.where, opening.announce, opening.stopped
     new, least = where.new_pods, where.hosts_least
     most = (where.hosts or 1) if named.are_made else where.hosts
-    arriving = opening.arriving
-    if arriving is None and named.are_made:
-        arriving = Arriving(new.wait_ns, announce, stopped)
+    wait = opening.wait
+    if wait is None and named.are_made:
+        wait = HostWait(new.wait_ns, announce, stopped)
     reserved, places = reserve(
         named,
         (least, most),
         new,
         opening.stack,
         keep=where.keep,
-        arriving=arriving,
+        wait=wait,
         announce=announce,
     )
     # A Pod that is lost may be replaced by one that joins: any of them may come later.
@@ -238,4 +238,4 @@ def _pods(named: K8sPods, opening: _Opening) -> Sequence[Place]:
 
 
 def _later(kind: str, one_more: Callable[[], Place], count: int) -> list[Place]:
-    return [LaterPlace(kind, one_more) for _ in range(count)]
+    return [FuturePlace(kind, one_more) for _ in range(count)]

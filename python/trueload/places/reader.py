@@ -1,8 +1,7 @@
 """Reads the output of all programs that this machine runs for the front, in one thread.
 
 How: a thread for each pipe would be woken for each line of each host, and all of them would wait
-for one lock of the interpreter. The thread begins with the first pipe, and ends with the last. Must
-not know what the bytes mean.
+for one lock of the interpreter. The thread begins with the first pipe, and ends with the last.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class ClientContract(Model):
 
 
 @dataclass(frozen=True)
-class Counted:
+class ServerCounts:
     """The server's counts over a conversation."""
 
     requests: int
@@ -187,12 +187,14 @@ def judge_claim(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> 
     return next(_claim_faults(talk, asked, claim, wall_s), None)
 
 
-def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Counted) -> str | None:
+def judge_conversation(
+    talk: Conversation, claims: Sequence[Claim], seen: ServerCounts
+) -> str | None:
     """What in the server's counts contradicts a conversation's claims; None if nothing."""
     return next(_conversation_faults(talk, claims, seen), None)
 
 
-def note_of(talk: Conversation, seen: Counted) -> str | None:
+def note_of(talk: Conversation, seen: ServerCounts) -> str | None:
     """Something that is no fault, but has to be known; None if there is nothing."""
     asked, most = sum(talk.go), talk.pools * talk.pool_size
     if seen.requests > asked:
@@ -240,7 +242,7 @@ def mistimed(wait_ms: int, claim: Claim, wall_s: float) -> Iterator[str]:
 
 
 def _conversation_faults(
-    talk: Conversation, claims: Sequence[Claim], seen: Counted
+    talk: Conversation, claims: Sequence[Claim], seen: ServerCounts
 ) -> Iterator[str]:
     asked = sum(talk.go[: len(claims)])
     ok = sum(claim.ok for claim in claims)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from trueload.protocol.model import Model
 
 
-class Early(Model):
+class EarlyAnswers(Model):
     """Answers about which the kernel was asked, on a sample of the connections."""
 
     asked: int = 0

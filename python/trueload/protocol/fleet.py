@@ -12,7 +12,7 @@ from pydantic import Field
 from trueload.protocol.model import Model, left_out
 
 
-class Part(Model):
+class LoadShare(Model):
     """Which parts of a load are one engine's own. Every number in its plan and phases is the total
     of all engines, and is dealt out in turn over all parts and their threads."""
 
@@ -24,10 +24,10 @@ class Part(Model):
     """Further parts of an engine with a larger weight, in rising order."""
 
 
-WHOLE = Part()
+WHOLE = LoadShare()
 
 
-def parts_of(weights: Sequence[int], connections: int) -> tuple[Part, ...]:
+def parts_of(weights: Sequence[int], connections: int) -> tuple[LoadShare, ...]:
     """Return the parts of engines with these weights, which are 1 or more, and at most as many as
     there are ``connections``.
 
@@ -42,7 +42,7 @@ def parts_of(weights: Sequence[int], connections: int) -> tuple[Part, ...]:
     own: list[list[int]] = [[] for _ in shares]
     for place, index in enumerate(order):
         own[index].append(place)
-    return tuple(Part(index=at, of=len(order), more=tuple(more)) for at, *more in own)
+    return tuple(LoadShare(index=at, of=len(order), more=tuple(more)) for at, *more in own)
 
 
 def _turns(shares: Sequence[int], most: int, first: int = 0) -> list[int]:
@@ -61,7 +61,7 @@ class Share(Model):
 
     type: Literal["share"] = "share"
     id: str
-    part: Part
+    part: LoadShare
     """The part from then on."""
     from_ns: int
     """The time, from the start of the phase."""

@@ -33,7 +33,7 @@ class HeaderBytes(Model):
     """As they were sent."""
 
 
-class Announced(Model):
+class SettingRange(Model):
     """A parameter of SETTINGS as the peers announced it, or its default: the least and the most of
     all connections and times. Null means no limit, or that none was received."""
 
@@ -60,7 +60,7 @@ class Http2(Model):
     waits_ns: Waits = Waits()
     headers_out: HeaderBytes = HeaderBytes()
     headers_in: HeaderBytes = HeaderBytes()
-    max_concurrent_streams: Announced = Announced()
-    initial_window_size: Announced = Announced()
-    max_frame_size: Announced = Announced()
-    header_table_size: Announced = Announced()
+    max_concurrent_streams: SettingRange = SettingRange()
+    initial_window_size: SettingRange = SettingRange()
+    max_frame_size: SettingRange = SettingRange()
+    header_table_size: SettingRange = SettingRange()

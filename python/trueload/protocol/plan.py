@@ -25,7 +25,7 @@ from trueload.protocol.connections import IdleClosed as IdleClosed
 from trueload.protocol.connections import Slots as Slots
 from trueload.protocol.data import DataPlan as DataPlan
 from trueload.protocol.data import DataUse as DataUse
-from trueload.protocol.early_answers import Early as Early
+from trueload.protocol.early_answers import EarlyAnswers as EarlyAnswers
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
 from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
@@ -41,9 +41,9 @@ from trueload.protocol.fleet import AskSpeeds as AskSpeeds
 from trueload.protocol.fleet import Clock as Clock
 from trueload.protocol.fleet import CpuLooks as CpuLooks
 from trueload.protocol.fleet import Distance as Distance
+from trueload.protocol.fleet import LoadShare as LoadShare
 from trueload.protocol.fleet import Machine as Machine
 from trueload.protocol.fleet import MachineShares as MachineShares
-from trueload.protocol.fleet import Part as Part
 from trueload.protocol.fleet import Share as Share
 from trueload.protocol.fleet import Speeds as Speeds
 from trueload.protocol.flow import Backlog as Backlog
@@ -64,7 +64,7 @@ from trueload.protocol.scenario import Sessions as Sessions
 from trueload.protocol.scenario import StepPlan as StepPlan
 from trueload.protocol.server_report import Concurrent as Concurrent
 from trueload.protocol.server_report import Quantiles as Quantiles
-from trueload.protocol.server_report import Seen as Seen
+from trueload.protocol.server_report import ServerReport as ServerReport
 from trueload.protocol.server_report import Span as Span
 from trueload.protocol.streams import StreamPlan as StreamPlan
 from trueload.protocol.streams import Streams as Streams
@@ -88,7 +88,7 @@ PROTOCOL = 1
 own constant says when to raise it (crates/engine/src/protocol.rs)."""
 
 NO_KINDS = Kinds()
-NO_EARLY = Early()
+NO_EARLY = EarlyAnswers()
 
 
 class Stage(Model):
@@ -172,7 +172,7 @@ class Generate(EngineOptions, TrafficPlan):
     cpus: tuple[int, ...]
     # The engine and stored plans have it; it always equals the timeout.
     connect_timeout_ns: int = Field(default_factory=lambda plan: plan["timeout_ns"])
-    part: Part = left_out(WHOLE)
+    part: LoadShare = left_out(WHOLE)
 
     @property
     def every_address(self) -> tuple[str, ...]:
@@ -380,7 +380,7 @@ class Measurement(Model):
     http2: Http2 | None = left_out()
     kinds: Kinds = left_out(NO_KINDS)
     """Kinds of answers, if the plan has one request."""
-    early: Early = left_out(NO_EARLY)
+    early: EarlyAnswers = left_out(NO_EARLY)
     streams: Streams | None = left_out()
     openings: Openings | None = left_out()
     redirects: Redirects | None = left_out()
@@ -515,7 +515,7 @@ FromEngine = (
     | PhaseSent
     | Settled
     | Served
-    | Seen
+    | ServerReport
     | Error
     | Done
 )

@@ -1,8 +1,7 @@
 """What a reference server of HTTP saw from mark to mark; ``plan`` has the rest of the protocol.
 
 ``throughput_per_s`` is by the server's clock. Every request is counted once: those open at the
-beginning + ``requests`` = ``answered`` + ``aborted`` + ``dropped`` + those open at the end. Must
-not know who the client was, or what it claims.
+beginning + ``requests`` = ``answered`` + ``aborted`` + ``dropped`` + those open at the end.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Span(Model):
     open_requests_mean: float
 
 
-class Seen(Model):
+class ServerReport(Model):
     """What a server saw since the mark before, or since it began; times are of its own clock."""
 
     type: Literal["seen"]

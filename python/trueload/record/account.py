@@ -28,7 +28,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class TrialFacts:
     """What the accounts of a trial are made from."""
 
     window: Measurement
@@ -53,7 +53,7 @@ class Account:
 
     name: str
     message: str | None
-    make: Callable[[Any, Told], Any] = lambda found, told: found
+    make: Callable[[Any, TrialFacts], Any] = lambda found, facts: found
     """What the record keeps, from the message."""
     add: Callable[[Sequence[Any]], Any] = add_up
     """The messages of several hosts as one."""
@@ -69,12 +69,12 @@ class Account:
     samples: Mapping[str, Callable[[Any, Counts], Sample]] = field(default_factory=dict)
     """Times of which percentiles can be asked for, by the prefix of these metrics."""
 
-    def made(self, told: Told) -> Any:
+    def made(self, facts: TrialFacts) -> Any:
         """What the record keeps; None if there is nothing to tell."""
         if self.message is None:
-            return self.make(None, told)
-        found = getattr(told.window, self.message)
-        return None if found is None else self.make(found, told)
+            return self.make(None, facts)
+        found = getattr(facts.window, self.message)
+        return None if found is None else self.make(found, facts)
 
     def added(self, parts: Sequence[Any]) -> Any:
         """The sum of the messages of several hosts; None if there are none."""

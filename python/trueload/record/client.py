@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from trueload.protocol.client import Claim, ClientSetup
 from trueload.protocol.model import Model, left_out
-from trueload.protocol.server_report import Seen
+from trueload.protocol.server_report import ServerReport
 from trueload.units import NS_PER_S
 
 MS_PER_S = 1_000
@@ -17,7 +17,7 @@ MS_PER_S = 1_000
 NEVER_SENT = ("dns", "connect.", "local.", "tls.")
 
 
-class ClientAsked(Model):
+class ClientTask(Model):
     """What a client was told."""
 
     setup: ClientSetup
@@ -56,9 +56,9 @@ class ClientEnd(Model):
     each busy for ``wait_ms`` carry pools x pool size x streams / wait at most; over HTTP/1.1
     streams are 1."""
 
-    asked: ClientAsked
+    asked: ClientTask
     claim: Claim
-    seen: Seen
+    seen: ServerReport
     answered_per_s: float | None
     """Answers with status 200, by the server's clock, from the first request to the last answer."""
     goodput_per_s: float | None
@@ -84,7 +84,7 @@ class ClientEnd(Model):
 
 
 def make_client_end(
-    asked: ClientAsked, claim: Claim, seen: Seen, cpu_s: float | None, order_ns: int
+    asked: ClientTask, claim: Claim, seen: ServerReport, cpu_s: float | None, order_ns: int
 ) -> ClientEnd:
     """Derive what follows from both accounts. Pure."""
     took_s = interval_ns(seen) / NS_PER_S
@@ -106,14 +106,14 @@ def make_client_end(
     )
 
 
-def interval_ns(seen: Seen) -> int:
+def interval_ns(seen: ServerReport) -> int:
     """Time from the first request to the last answer, by the server's clock; 0 if there is none."""
     if seen.first_request_ns is None or seen.last_answer_ns is None:
         return 0
     return max(0, seen.last_answer_ns - seen.first_request_ns)
 
 
-def took_ns(seen: Seen, order_ns: int) -> int:
+def took_ns(seen: ServerReport, order_ns: int) -> int:
     """How long an order took, from its start to the claim. A client gains nothing by beginning or
     claiming late, nor by claiming before its last answer."""
     return max(order_ns, interval_ns(seen))

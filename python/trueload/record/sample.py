@@ -37,7 +37,7 @@ LEAST_PART = 0.05  # of a percentile: shorter stalls cannot change it by more
 
 
 @dataclass(frozen=True)
-class Stood:
+class StallGroup:
     """Stalls of similar length: their number, total time, and number of requests that waited."""
 
     count: float
@@ -51,7 +51,7 @@ class Stood:
 
 
 @dataclass(frozen=True)
-class Late:
+class StallEffect:
     """How far stalls reach up to one percentile: the requests that waited as a share of those
     beyond it, and by how much it may be too long, in ns and as a share."""
 
@@ -69,9 +69,9 @@ def lateness_at(
     rank: float,
     percentile: Callable[[float], Quantile],
     count: int,
-    stalls: Sequence[Stood],
+    stalls: Sequence[StallGroup],
     least_ns: float = LEAST_NS,
-) -> Late | None:
+) -> StallEffect | None:
     """What stalls of at least ``least_ns`` may have done to the percentile of ``rank`` (0 to 1) of
     ``count`` requests; None if they do not reach it. ``percentile`` gives that of any rank."""
     found = percentile(rank)
@@ -85,7 +85,7 @@ def lateness_at(
     at_least = percentile(max(0.0, rank - waited)).value or 0
     longest_ns = max(each.length_ns for each in reaching)
     ns = min(found.value - at_least, longest_ns)
-    return Late(waited / (1 - rank), ns, ns / found.value)
+    return StallEffect(waited / (1 - rank), ns, ns / found.value)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Sample:
 
     known: Buckets = EMPTY
     slower: int = 0
-    stalls: tuple[Stood, ...] = ()
+    stalls: tuple[StallGroup, ...] = ()
 
     @property
     def count(self) -> int:
@@ -158,12 +158,12 @@ class Sample:
         return found.value, found.above
 
 
-def sample(encoded: str | None, slower: int = 0, stalls: tuple[Stood, ...] = ()) -> Sample:
+def sample(encoded: str | None, slower: int = 0, stalls: tuple[StallGroup, ...] = ()) -> Sample:
     return _decoded(encoded, slower, stalls)
 
 
 @lru_cache(maxsize=16)  # in a closed loop several are the same, and each is needed several times
-def _decoded(encoded: str | None, slower: int, stalls: tuple[Stood, ...]) -> Sample:
+def _decoded(encoded: str | None, slower: int, stalls: tuple[StallGroup, ...]) -> Sample:
     return Sample(decode_histogram(encoded), slower, stalls)
 
 

@@ -17,7 +17,7 @@ from trueload.protocol.model import left_out
 from trueload.protocol.plan import (
     Counts,
     Datagrams,
-    Early,
+    EarlyAnswers,
     Flow,
     Generate,
     Histograms,
@@ -29,7 +29,7 @@ from trueload.protocol.plan import (
 )
 from trueload.record.accounts.answers import Answers
 from trueload.record.accounts.deliveries import Deliveries
-from trueload.record.accounts.generator_times import ClientTimes
+from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.accounts.http2 import Http2
 from trueload.record.accounts.idle import Idle
 from trueload.record.accounts.openings import Openings
@@ -181,7 +181,7 @@ class Connections(Model):
     """Open-file limit of a server on this machine that had reached it while connections waited."""
 
 
-class Waited(Model):
+class CpuWait(Model):
     """How long the thread of an end that waited longest for a CPU did so, as shares (0 to 1) of the
     window."""
 
@@ -228,7 +228,7 @@ class Generator(Model):
     throttled_share: float | None = None
     """Share of the window in which a CPU limit kept it from running; null if no cgroup counts that,
     or if it ran on another host."""
-    waited: Waited | None = None
+    waited: CpuWait | None = None
     """Null if it is not known."""
 
 
@@ -275,7 +275,7 @@ class Server(Model):
     throttled_share: float | None = None
     """Share of the window in which a CPU limit kept it from running; null if no cgroup counts that.
     """
-    waited: Waited | None = None
+    waited: CpuWait | None = None
     """Null if it is not known."""
     backends: tuple[Backend, ...] = ()
 
@@ -347,7 +347,7 @@ class Host(Model):
     ok_per_s: float | None = None
     service: str | None = None
     """The histogram of service times."""
-    client_ns: ClientTimes | None = None
+    client_ns: GeneratorTimes | None = None
     series: tuple[Second, ...] = ()
     """Without latencies, in 120 bins at most."""
     group: str | None = None
@@ -462,7 +462,7 @@ class Record(Model):
     """Null without ``--follow``."""
     answers: tuple[Answers, ...] = ()
     """Of the requests whose bodies were not compared with expected ones."""
-    early: Early = Early()
+    early: EarlyAnswers = EarlyAnswers()
     """Answers of warm-up and window about which the kernel was asked."""
     probes: Probes | None = None
     """For subjects whose contract fixes more than the load asks for."""
@@ -474,7 +474,7 @@ class Record(Model):
     """Null if both ends are not known to run on two CPUs of one machine."""
     cpu_speeds: tuple[CpuSpeed, ...] = ()
     """Of the CPUs of this machine that the server may use, 16 at most."""
-    client_ns: ClientTimes = ClientTimes()
+    client_ns: GeneratorTimes = GeneratorTimes()
     """Our generator's part of the times; empty in older records, as ``round_trip_ns``."""
     round_trip_ns: Distribution = Distribution()
     """The service time without that part: from when the kernel had a request to when it had the

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol.plan import Stalls
-from trueload.record.sample import Stood
+from trueload.record.sample import StallGroup
 from trueload.record.schema import Record
 from trueload.request.route import is_loopback
 
@@ -20,25 +20,25 @@ LIMITED_PART = 0.1
 only 0.2 to 0.7 of such waits as throttled (measured)."""
 
 
-def our_stalls(record: Record) -> tuple[Stood, ...]:
+def our_stalls(record: Record) -> tuple[StallGroup, ...]:
     """The stalls that the server has no part in."""
     return _stalls(record, 1.0 if has_own_cpus(record) else part_of_waits(record))
 
 
-def caused_stalls(record: Record) -> tuple[Stood, ...]:
+def caused_stalls(record: Record) -> tuple[StallGroup, ...]:
     """The stalls that somebody else's process, our CPU limit, or a stop of our threads caused."""
     return _stalls(record, part_of_waits(record))
 
 
-def _stalls(record: Record, part: float) -> tuple[Stood, ...]:
+def _stalls(record: Record, part: float) -> tuple[StallGroup, ...]:
     late = record.generator.lateness
     return () if late is None else (*_counted(late.stopped, 1.0), *_counted(late.queued, part))
 
 
-def _counted(stalls: Sequence[Stalls], part: float) -> tuple[Stood, ...]:
+def _counted(stalls: Sequence[Stalls], part: float) -> tuple[StallGroup, ...]:
     if not part:
         return ()
-    return tuple(Stood(e.count * part, e.ns * part, e.requests * part) for e in stalls)
+    return tuple(StallGroup(e.count * part, e.ns * part, e.requests * part) for e in stalls)
 
 
 def has_own_cpus(record: Record) -> bool:

@@ -167,7 +167,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Crossed:
+class Crossing:
     """A condition that held, and the values that made it hold, in their units; inf or nan if none
     was measured. ``untimed`` requests without a time would have been enough by themselves.
     ``notes`` on its percentiles: of too few requests, or that it is an upper bound."""
@@ -247,7 +247,7 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
     return Threshold(text=text[start:end].strip(), metric=metric, operator=symbol, limit=limit)
 
 
-def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Crossed]:
+def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Crossing]:
     """The conditions that hold for the median of the trials."""
 
     def middle(metric: str) -> float | None:
@@ -278,7 +278,7 @@ def crossed_by(
     conditions: Sequence[Condition],
     value_of: Callable[[str], float | None],
     untimed: int,
-) -> list[Crossed]:
+) -> list[Crossing]:
     """The conditions that hold for the values that ``value_of`` gives for each metric; one of None
     never holds. If there are ``untimed`` requests, every part on answers alone holds."""
     found = []
@@ -291,7 +291,7 @@ def crossed_by(
         ]
         if all(held):
             known = tuple(math.nan if value is None else value for value in values)
-            found.append(Crossed(condition, known, untimed if any(guarded) else 0))
+            found.append(Crossing(condition, known, untimed if any(guarded) else 0))
     return found
 
 

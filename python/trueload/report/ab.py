@@ -10,8 +10,8 @@ from trueload.compare.difference import Ratio, claimed
 from trueload.compare.pairs import Pair, compare_pairs, pair_ratios, whole_pairs
 from trueload.compare.trials import (
     Comparison,
-    CrossedRow,
     RowCompared,
+    RowCrossing,
     primary_metric,
     primary_of,
     stored_primary,
@@ -20,27 +20,27 @@ from trueload.compare.trials import (
 from trueload.record.bound import verdict_text
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
-from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
+from trueload.record.thresholds import Condition, Crossing, crossed_by, ratio_text, untimed
 from trueload.record.turn import Letter, Turn, read_turn
 from trueload.report.accounts.tls import tls_text
-from trueload.report.compare import Compared, finite, pairs_text, ratio_grid, ratio_json
+from trueload.report.compare import ShownComparison, finite, pairs_text, ratio_grid, ratio_json
 from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines
-from trueload.store.runs import Damaged, Row, Run
+from trueload.store.runs import DamagedRow, Row, Run
 from trueload.text import plain
 from trueload.units import format_rate
 from trueload.verdict import decide, is_lower_bound, worst_checks
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedTrials:
     """The trials in the order of measuring; the ratios are of whole pairs."""
 
     names: tuple[str, str]
     seed: int | None
     taken: tuple[tuple[Turn, Record], ...]
     ratios: tuple[Ratio, ...]
-    crossed: tuple[Crossed, ...]
+    crossed: tuple[Crossing, ...]
     interrupted: bool
     named: str | None = None
 
@@ -54,7 +54,7 @@ class Paired:
         conditions: Sequence[Condition] = (),
         interrupted: bool = False,
         named: str | None = None,
-    ) -> Paired:
+    ) -> PairedTrials:
         """Compare the trials, and find the conditions that are true of the ratios.
 
         ``named`` is the primary metric if no condition names it.
@@ -105,7 +105,9 @@ class Paired:
         return [record for turn, record in self.taken if turn.letter == letter]
 
 
-def stored_pairs(run: Run, rows: Iterable[Row | Damaged], most: int | None = None) -> Paired:
+def stored_pairs(
+    run: Run, rows: Iterable[Row | DamagedRow], most: int | None = None
+) -> PairedTrials:
     """Return the comparison of a stored run, of its first ``most`` trials.
 
     Of the conditions only the primary metric is stored.
@@ -113,12 +115,12 @@ def stored_pairs(run: Run, rows: Iterable[Row | Damaged], most: int | None = Non
     taken: list[tuple[Turn, Record]] = []
     names: dict[Letter, str] = {"a": "A", "b": "B"}
     for row in rows:
-        if isinstance(row, Damaged) or row.record is None or len(taken) == most:
+        if isinstance(row, DamagedRow) or row.record is None or len(taken) == most:
             continue
         if (turn := read_turn(row.labels)) is not None:
             taken.append((turn, row.record))
             names[turn.letter] = row.labels.get("subject") or names[turn.letter]
-    return Paired.of(
+    return PairedTrials.of(
         (names["a"], names["b"]),
         taken,
         seed=run.seed,
@@ -127,12 +129,12 @@ def stored_pairs(run: Run, rows: Iterable[Row | Damaged], most: int | None = Non
     )
 
 
-def crossed_sentence(crossed: Crossed) -> str:
+def crossed_sentence(crossed: Crossing) -> str:
     """A sentence: ``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
     return crossed.sentence_with(lambda _, value: "of B " + ratio_text(value, "of A's"))
 
 
-def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
+def paired_json(paired: PairedTrials, run_id: str | None) -> dict[str, Any]:
     """Return one object: verdict, checks and ratios at the top, the records under ``trials``."""
     pairs = paired.pairs
     return {
@@ -159,7 +161,7 @@ def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
     }
 
 
-def paired_lines(paired: Paired) -> list[str]:
+def paired_lines(paired: PairedTrials) -> list[str]:
     """Return the lines to show: the pairs, the ratios, and the doubts about them."""
     lines = [f"{letter} {plain(name)}" for letter, name in zip("AB", paired.names, strict=True)]
     for letter, record in {turn.letter: record for turn, record in paired.taken}.items():
@@ -188,7 +190,7 @@ def _pair_text(both: Mapping[Letter, Record]) -> str:
     )
 
 
-def compared(paired: Paired) -> Compared:
+def compared(paired: PairedTrials) -> ShownComparison:
     """Return side b against side a in the form of a comparison of two runs."""
     pairs = len(paired.pairs)
     sides = [worst_checks(some) for some in (paired.of_side("a"), paired.of_side("b"))]
@@ -203,6 +205,6 @@ def compared(paired: Paired) -> Compared:
         base_lower_bound=is_lower_bound(sides[0]),
         new_lower_bound=is_lower_bound(sides[1]),
     )
-    crossed = tuple(CrossedRow("", each) for each in paired.crossed)
+    crossed = tuple(RowCrossing("", each) for each in paired.crossed)
     base, new = paired.names
-    return Compared(base, new, Comparison((row,), (), ()), crossed)
+    return ShownComparison(base, new, Comparison((row,), (), ()), crossed)

@@ -1,6 +1,6 @@
 """How an account of a result is shown, as one value: lines, tables, columns and metrics.
 
-To add one, declare a `Shown` in a module of `report/accounts`; the account itself is in
+To add one, declare a `AccountView` in a module of `report/accounts`; the account itself is in
 `record/accounts`. Pure.
 """
 
@@ -74,7 +74,7 @@ def _time(read: Callable[[Any], Distribution], name: str, found: Any) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class AccountView:
     """One account. ``name`` is its field of the record, ``after`` what its lines follow: the label
     of another line, or another account. ``order`` is that of its columns and tables."""
 

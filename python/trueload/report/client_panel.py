@@ -1,8 +1,7 @@
 """The live view of a client: progress, the cell, what its server sees, and both ends' CPUs. Pure.
 
 How: the server reports its totals four times a second, and a point of the line over time covers
-about the last second. Failures are the client's claim, and come with the end of each order. Must
-not know: terminals, keys, threads.
+about the last second. Failures are the client's claim, and come with the end of each order.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from trueload.protocol.cpu_time import CpuTime, cpus_of
 from trueload.protocol.plan import Served
 from trueload.report.course import POINTS, RECENT_TICKS
 from trueload.report.heading import Heading, heading_rows
-from trueload.report.layout import Band, Part, lay_out
+from trueload.report.layout import Band, Block, lay_out
 from trueload.report.rows import Row, Size, Span, fit
 from trueload.report.stages import counted_rows, labelled
 from trueload.report.widgets import Line, cpu_row, failure_rows, moving_rows, shortened
@@ -78,19 +77,19 @@ def _bands(progress: ClientProgress, course: ClientCourse) -> list[Band]:
     server = list(_server_rows(progress, course))
     bands: list[Band] = [
         (
-            Part("client", partial(_gauged, client, "client", course.client), 0, len(client) + 1),
-            Part("server", partial(_gauged, server, "server", course.server), 1, len(server) + 1),
+            Block("client", partial(_gauged, client, "client", course.client), 0, len(client) + 1),
+            Block("server", partial(_gauged, server, "server", course.server), 1, len(server) + 1),
         )
     ]
     if course.per_s:
         per_s = list(course.per_s)
         line = Line("rate", per_s, format_rate(per_s[-1]), format_rate, "rate")
-        bands.append((Part("last seconds", partial(moving_rows, [line]), 3, 1, 5),))
+        bands.append((Block("last seconds", partial(moving_rows, [line]), 3, 1, 5),))
     if progress.failed:
         failed = failure_rows(progress.failed)
         least = min(len(failed), 4)
         rows = partial(shortened, failed)
-        bands.append((Part("failures of orders before", rows, 2, least, len(failed)),))
+        bands.append((Block("failures of orders before", rows, 2, least, len(failed)),))
     return bands
 
 

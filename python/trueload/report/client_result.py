@@ -1,7 +1,4 @@
-"""The text for one trial of a client: its setup and claim, the server's view, and the cost.
-
-Pure.
-"""
+"""The text for one trial of a client: its setup and claim, the server's view, the cost. Pure."""
 
 from __future__ import annotations
 

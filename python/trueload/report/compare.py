@@ -14,7 +14,7 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from trueload.compare.difference import CLAIMS, Ratio
-from trueload.compare.trials import Comparison, CrossedRow, RowCompared
+from trueload.compare.trials import Comparison, RowCompared, RowCrossing
 from trueload.record.bound import verdict_text
 from trueload.record.figures import label
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
@@ -28,16 +28,16 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Compared:
+class ShownComparison:
     """All that is shown: the names of two sides, the comparison, and the conditions crossed."""
 
     base: str
     new: str
     comparison: Comparison
-    crossed: tuple[CrossedRow, ...]
+    crossed: tuple[RowCrossing, ...]
 
 
-def render(compared: Compared, format_: Format) -> str:
+def render(compared: ShownComparison, format_: Format) -> str:
     """Return the comparison in one of the formats, with a newline at its end."""
     return RENDERERS[format_](compared)
 
@@ -98,7 +98,7 @@ def value_text(metric: str, value: float) -> str:
     return "unknown" if math.isinf(value) else format_duration(value)
 
 
-def _notes(compared: Compared) -> list[str]:
+def _notes(compared: ShownComparison) -> list[str]:
     comparison = compared.comparison
     lines = [f"note: {plain(note)}" for note in comparison.notes]
     for names, where in ((comparison.only_base, "base"), (comparison.only_new, "new")):
@@ -113,7 +113,7 @@ def _trials(row: RowCompared) -> str:
     return times if base == new == "valid" else f"{times}; base {base}, new {new}"
 
 
-def _text(compared: Compared) -> str:
+def _text(compared: ShownComparison) -> str:
     lines = [f"base {plain(compared.base)}, new {plain(compared.new)}"]
     for row in compared.comparison.rows:
         title = f"{plain(row.name)}: " if row.name else ""
@@ -125,7 +125,7 @@ def _text(compared: Compared) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown(compared: Compared) -> str:
+def _markdown(compared: ShownComparison) -> str:
     lines = [f"**trueload**: {markdown_cell(compared.new)} against {markdown_cell(compared.base)}"]
     for row in compared.comparison.rows:
         lines += [
@@ -139,7 +139,7 @@ def _markdown(compared: Compared) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _junit(compared: Compared) -> str:
+def _junit(compared: ShownComparison) -> str:
     """A test case for each row and metric.
 
     A condition that is true is a failure, and an invalid run an error.
@@ -176,7 +176,7 @@ def _junit(compared: Compared) -> str:
     return head + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _json(compared: Compared) -> str:
+def _json(compared: ShownComparison) -> str:
     comparison = compared.comparison
     return (
         json.dumps(
@@ -239,7 +239,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-RENDERERS: dict[Format, Callable[[Compared], str]] = {
+RENDERERS: dict[Format, Callable[[ShownComparison], str]] = {
     "text": _text,
     "markdown": _markdown,
     "junit": _junit,

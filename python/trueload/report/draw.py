@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.segment import ControlType, Segment
 from rich.style import Style
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.report.rows import Row, Size, Tone, framed
 from trueload.text import plain
 
@@ -64,7 +64,7 @@ class Pace:
         return True
 
 
-class Drawn:
+class RichRows:
     """Rows in the form that rich draws."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -78,9 +78,9 @@ class Drawn:
             yield line
 
 
-def frame(rows: Sequence[Row], title: str, width: int) -> Drawn:
+def frame(rows: Sequence[Row], title: str, width: int) -> RichRows:
     """Return the rows in a frame as wide as the terminal."""
-    return Drawn(framed(rows, plain(title), KEYS, width))
+    return RichRows(framed(rows, plain(title), KEYS, width))
 
 
 def inside(width: int, height: int, *, alone: bool) -> Size:
@@ -92,7 +92,7 @@ def inside(width: int, height: int, *, alone: bool) -> Size:
     return Size(max(width - FRAME.width, 1), max(height - 1 - FRAME.height - above, 1))
 
 
-class LiveView(Closing):
+class LiveView(Closeable):
     """A frame with a title on stderr, drawn repeatedly, and removed at the end."""
 
     def __init__(self, title: str, clock: Callable[[], float], *, alone: bool = True) -> None:

@@ -24,12 +24,12 @@ from trueload.report.hgrm import hgrm
 from trueload.report.sheets import HOSTS, TRIALS, host_rows, row_values
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
-from trueload.store.runs import Damaged, Row, Run
+from trueload.store.runs import DamagedRow, Row, Run
 from trueload.units import format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 
 Format = Literal["json", "jsonl", "csv", "hosts", "markdown", "hgrm"]
-Rows = Iterable[Row | Damaged]
+Rows = Iterable[Row | DamagedRow]
 
 
 def export(run: Run, rows: Rows, format_: Format) -> Iterator[str]:
@@ -52,9 +52,9 @@ def run_json(run: Run) -> dict[str, Any]:
     }
 
 
-def row_json(row: Row | Damaged) -> dict[str, Any]:
+def row_json(row: Row | DamagedRow) -> dict[str, Any]:
     """Return one row with its whole record; a damaged one has the outcome ``damaged``."""
-    if isinstance(row, Damaged):
+    if isinstance(row, DamagedRow):
         return {"number": row.number, "outcome": "damaged", "reason": row.why, "record": None}
     return {
         "number": row.number,
@@ -157,8 +157,8 @@ def _markdown_table(rows: Rows) -> Iterator[str]:
     yield from (f"{line}\n" for line in markdown_rows(columns, map(_markdown_cells, rows)))
 
 
-def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
-    if isinstance(row, Damaged):
+def _markdown_cells(row: Row | DamagedRow) -> tuple[str, ...]:
+    if isinstance(row, DamagedRow):
         return (str(row.number), "damaged", *[""] * 6, row.why)
     what = row.key or " ".join(row.labels.values())
     if row.record is None:

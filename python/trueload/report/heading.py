@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trueload.report.rows import Row, Span, Tone, flow
 from trueload.report.stages import progress_rows
 from trueload.search.decide import Try
-from trueload.search.execute import SearchPlan, Taken
+from trueload.search.execute import SearchPlan, StepResult
 from trueload.search.result import load_text
 from trueload.text import plain
 from trueload.units import format_count
@@ -44,7 +44,7 @@ def heading_rows(heading: Heading, width: int) -> list[Row]:
     return rows + flow(heading.notes, width)
 
 
-def search_heading(plan: SearchPlan, taken: Sequence[Taken], following: Try) -> Heading:
+def search_heading(plan: SearchPlan, taken: Sequence[StepResult], following: Try) -> Heading:
     """Return the head of a search step.
 
     It has the load that is tried, the largest earlier load that kept to the limit, and the smallest

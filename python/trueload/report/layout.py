@@ -17,7 +17,7 @@ COLUMN_MIN = 36
 
 
 @dataclass(frozen=True)
-class Part:
+class Block:
     """A title with rows below it.
 
     ``rows`` makes the rows for a width and a maximum height. The height goes from ``least`` to
@@ -41,7 +41,7 @@ class Part:
         return [rule(self.title, width), *found]
 
 
-Band = tuple[Part, ...]
+Band = tuple[Block, ...]
 """One part, or two that may stand side by side."""
 
 

@@ -2,8 +2,7 @@
 
 How: draw.py draws the rows of panel.py and client_panel.py. ``rich`` is imported only if there is a
 terminal; in a pipe, progress_log.py writes a line from time to time. The key is read only if the
-terminal is ours alone: stdin and stderr are terminals, and we are in the foreground. Must not
-decide anything.
+terminal is ours alone: stdin and stderr are terminals, and we are in the foreground.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ NAMED_MAX = 2  # this many loads are named by their titles; of more, the number 
 
 
 @dataclass(frozen=True)
-class Unmeasured:
+class MissingLoads:
     """The reason why a subject was not measured under ``loads``, out of ``of`` loads."""
 
     subject: str
@@ -37,7 +37,7 @@ class Unmeasured:
         return f"{plain(self.subject)}{where}: {plain(self.why) or NO_REASON}"
 
 
-def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) -> list[Unmeasured]:
+def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) -> list[MissingLoads]:
     """Return each subject and reason once, in their order.
 
     ``everything`` has all rows of the subjects.
@@ -49,12 +49,12 @@ def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) ->
     for each in summaries:
         alike.setdefault((each.cell.subject.name, each.outcome, each.why), []).append(each)
     return [
-        Unmeasured(name, outcome, why, tuple(row.cell.load.title for row in rows), of[name])
+        MissingLoads(name, outcome, why, tuple(row.cell.load.title for row in rows), of[name])
         for (name, outcome, why), rows in alike.items()
     ]
 
 
-def under_no_load(tables: Sequence[LoadTable]) -> list[Unmeasured]:
+def under_no_load(tables: Sequence[LoadTable]) -> list[MissingLoads]:
     """Return subjects that were not measured under any of several loads, for a single reason."""
     everything = [row for table in tables for row in table.everything]
     unmeasured = [row for table in tables for row in table.unmeasured]
@@ -62,7 +62,7 @@ def under_no_load(tables: Sequence[LoadTable]) -> list[Unmeasured]:
     return [each for each in found if len(each.loads) == each.of > 1] if len(tables) > 1 else []
 
 
-def titled(absent: Sequence[Unmeasured]) -> list[tuple[str, list[str]]]:
+def titled(absent: Sequence[MissingLoads]) -> list[tuple[str, list[str]]]:
     """Return subjects that were not measured, under a title for each outcome."""
     outcomes = dict.fromkeys(each.outcome for each in absent)
     return [

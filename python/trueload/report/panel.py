@@ -24,7 +24,7 @@ from trueload.report.course import (
 )
 from trueload.report.doubts import doubts
 from trueload.report.heading import Heading, heading_rows
-from trueload.report.layout import Band, Part, lay_out
+from trueload.report.layout import Band, Block, lay_out
 from trueload.report.rows import Row, Size, Span, Tone, cut, fit
 from trueload.report.stages import labelled, stage_rows
 from trueload.report.widgets import (
@@ -92,25 +92,25 @@ def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
     figured = list(_figure_rows(spec, progress, course))
     bands: list[Band] = [
         (
-            Part("load", partial(_gauged, figured, course), 0, len(figured) + 2),
-            Part(_timed(spec), partial(_latency_rows, course, is_open), 1, 1 + len(NAMES)),
+            Block("load", partial(_gauged, figured, course), 0, len(figured) + 2),
+            Block(_timed(spec), partial(_latency_rows, course, is_open), 1, 1 + len(NAMES)),
         )
     ]
     if course.points:
         over_time = partial(moving_rows, _lines(course.points))
-        bands.append((Part("last seconds", over_time, 3, 3, 9, 3),))
-    histogram = Part("distribution", partial(histogram_rows, course.so_far.known), 4, 4, 16)
+        bands.append((Block("last seconds", over_time, 3, 3, 9, 3),))
+    histogram = Block("distribution", partial(histogram_rows, course.so_far.known), 4, 4, 16)
     answers = len(counts.failed) + len(counts.statuses)
     if answers:
         rank = 2 if counts.failed else 5
         least = min(answers, 4)
-        part = Part("answers", partial(_answer_rows, counts.failed, counts.statuses), rank, least)
+        part = Block("answers", partial(_answer_rows, counts.failed, counts.statuses), rank, least)
         bands.append((histogram, part))
     else:
         bands.append((histogram,))
     if course.hosts:
         least = min(len(course.hosts), HOSTS_SHOWN)
-        bands.append((Part("hosts", partial(_host_rows, course.hosts), 2, least, least + 1),))
+        bands.append((Block("hosts", partial(_host_rows, course.hosts), 2, least, least + 1),))
     return bands
 
 

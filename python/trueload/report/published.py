@@ -18,7 +18,7 @@ from trueload.record.bound import at_least
 from trueload.report.columns import CLIENTS, SERVERS, Kind, rows_of, verdict_of
 from trueload.report.grid import Grid, csv_rows, html_cell, html_table, text_lines
 from trueload.stats import Quantile
-from trueload.store.runs import Damaged, Row
+from trueload.store.runs import DamagedRow, Row
 from trueload.suites.plan import PlannedLoad, SuitePlan
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
@@ -41,7 +41,7 @@ C10K_SUBJECT = "javascript/node-http"
 
 
 def sheets(
-    plan: SuitePlan, tables: Sequence[LoadTable], rows: Iterable[Row | Damaged]
+    plan: SuitePlan, tables: Sequence[LoadTable], rows: Iterable[Row | DamagedRow]
 ) -> list[Grid]:
     """Return all tables of a run; ``rows`` are those of the store, for the steps of broadcasts."""
     if plan.broadcast is not None:
@@ -102,7 +102,7 @@ def _beside(
     return Grid(("whose", *_headings(kind), "verdict"), tuple(rows), title)
 
 
-def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Grid]:
+def _broadcasts(rows: Iterable[Row | DamagedRow]) -> list[Grid]:
     """Return a table per repetition of a subject: its steps, then the published ones."""
     ours: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for row in rows:

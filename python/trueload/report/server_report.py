@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from trueload.protocol.plan import Concurrent, Seen
+from trueload.protocol.plan import Concurrent, ServerReport
 from trueload.protocol.server_report import Quantiles
 from trueload.stats import is_too_few
 from trueload.units import format_bound, format_duration, largest_text
 
 
-def seen_lines(seen: Seen) -> list[str]:
+def seen_lines(seen: ServerReport) -> list[str]:
     """Return lines with one fact each; what did not happen is left out."""
     connections, requests = seen.connections, seen.open_requests
     lines = [f"at once: {_most(connections, 'connections')}; {_most(requests, 'open requests')}"]

@@ -17,7 +17,7 @@ from trueload.report.account import Column, Type, times_columns
 from trueload.report.accounts import ACCOUNTS
 from trueload.report.accounts.deliveries import DELIVERIES
 from trueload.stats import Distribution
-from trueload.store.runs import Damaged, Row
+from trueload.store.runs import DamagedRow, Row
 from trueload.verdict import offered_per_s
 
 COUNTS = ("scheduled", "unsent", "issued", "ok", "stale")
@@ -173,10 +173,10 @@ def host_values(host: Host) -> dict[str, object]:
     return values
 
 
-def row_values(run_id: str | None, row: Row | Damaged) -> dict[str, object]:
+def row_values(run_id: str | None, row: Row | DamagedRow) -> dict[str, object]:
     """Return the figures of a stored row, by column."""
     known: dict[str, object] = {"run": run_id, "number": row.number}
-    if isinstance(row, Damaged):
+    if isinstance(row, DamagedRow):
         return {**known, "outcome": "damaged", "reason": row.why}
     known["key"] = row.key
     known["labels"] = "; ".join(f"{name}={value}" for name, value in row.labels.items())
@@ -184,9 +184,9 @@ def row_values(run_id: str | None, row: Row | Damaged) -> dict[str, object]:
     return known if row.record is None else {**known, **record_values(row.record)}
 
 
-def host_rows(run_id: str | None, row: Row | Damaged) -> list[dict[str, object]]:
+def host_rows(run_id: str | None, row: Row | DamagedRow) -> list[dict[str, object]]:
     """Return the figures of each host of a stored row, by column; none if one host sent it."""
-    if isinstance(row, Damaged) or row.record is None or len(row.record.hosts) < 2:
+    if isinstance(row, DamagedRow) or row.record is None or len(row.record.hosts) < 2:
         return []
     known = {"run": run_id, "number": row.number, "key": row.key}
     return [{**known, **host_values(host)} for host in row.record.hosts]

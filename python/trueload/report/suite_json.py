@@ -17,7 +17,7 @@ from trueload import stats
 from trueload.errors import UserError
 from trueload.record.removed_fields import without_removed
 from trueload.record.schema import Check
-from trueload.store.runs import Damaged, Row, Run
+from trueload.store.runs import DamagedRow, Row, Run
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import SuitePlan
 from trueload.suites.summary import LoadTable, Summary, run_verdict
@@ -36,7 +36,7 @@ def suite_json(
     tables: Sequence[LoadTable],
     checks: Sequence[Check],
     damaged: Sequence[str],
-    rows: Iterable[Row | Damaged],
+    rows: Iterable[Row | DamagedRow],
 ) -> Iterator[str]:
     """Yield the object in pieces; joined they are one JSON text with line breaks."""
     head: dict[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from trueload.request.recorded_request import (
     Headers,
-    Recorded,
+    RecordedRequest,
     clean_headers,
     parse_asked,
     parse_common_time,
@@ -49,7 +49,7 @@ def kind_of_line(line: str) -> str | None:
     return COMMON if found[4] is None else COMBINED
 
 
-def parse_line(line: str) -> Recorded:
+def parse_line(line: str) -> RecordedRequest:
     """Parse a line of a common or combined log. Raises ``NoLineError`` and ``UnsendableError``."""
     found = _LINE.match(line)
     if found is None:
@@ -60,7 +60,7 @@ def parse_line(line: str) -> Recorded:
     except ValueError:
         raise NoLineError("not a time of an access log") from None
     method, host, path = parse_request_line(_plain(request))
-    return Recorded(
+    return RecordedRequest(
         at_ns=at_ns,
         method=method,
         host=host,
@@ -104,7 +104,7 @@ def is_nginx(fields: dict[str, Any]) -> bool:
     return asked and any(name in fields for name in NGINX_TIMES)
 
 
-def parse_nginx(line: str) -> Recorded:
+def parse_nginx(line: str) -> RecordedRequest:
     """Parse a line of JSON with nginx's variables. Raises ``NoLineError`` and
     ``UnsendableError``."""
     try:
@@ -126,7 +126,7 @@ def parse_nginx(line: str) -> Recorded:
         method, host, path = parse_asked(texts.get("request_method", "GET"), asked)
     named = texts.get("http_host") or texts.get("host") or ""
     status = texts.get("status", "")
-    return Recorded(
+    return RecordedRequest(
         at_ns=at_ns,
         method=method,
         host=host or named.lower(),

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from trueload.errors import UserError
 from trueload.request.recorded_request import (
-    Recorded,
+    RecordedRequest,
     UnsendableError,
     clean_headers,
     parse_asked,
@@ -31,7 +31,7 @@ class HarEntry:
     """An entry of a HAR file: its number there, from 1, how long it took, and its page."""
 
     number: int
-    recorded: Recorded
+    recorded: RecordedRequest
     took_ns: int
     page: str
 
@@ -88,7 +88,7 @@ def _entry(number: int, fields: dict[str, Any]) -> Iterator[HarEntry]:
         return
     status = response.get("status") or 0
     took_ms = fields.get("time") or 0
-    recorded = Recorded(
+    recorded = RecordedRequest(
         at_ns=parse_iso(fields["startedDateTime"])[0],
         method=method,
         host=host.lower(),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trueload.errors import UserError
 from trueload.protocol.plan import ENGINE_DEFAULTS
 from trueload.request.har import Har, HarEntry
-from trueload.request.recorded_request import Recorded, choose_host
+from trueload.request.recorded_request import RecordedRequest, choose_host
 from trueload.request.scenario import FILE_BYTES_MAX, NAME_LENGTH_MAX, STEPS_MAX, has_places
 from trueload.units import NS_PER_S, format_duration
 
@@ -57,7 +57,7 @@ def _lines(har: Har, host: str, entries: Sequence[HarEntry]) -> Iterator[str]:
             busy_until_ns = max(busy_until_ns, entry.recorded.at_ns + entry.took_ns)
 
 
-def _step(number: int, recorded: Recorded, gap_ns: int) -> Iterator[str]:
+def _step(number: int, recorded: RecordedRequest, gap_ns: int) -> Iterator[str]:
     name = f"{number} {recorded.method} {recorded.path.partition('?')[0]}"
     yield "[[step]]"
     yield f"name    = {_quoted(name[:NAME_LENGTH_MAX])}"
@@ -69,7 +69,7 @@ def _step(number: int, recorded: Recorded, gap_ns: int) -> Iterator[str]:
         yield f'think   = "{min(gap_ns, THINK_NS_MAX) // MS}ms"{whole}'
 
 
-def _request(recorded: Recorded) -> Iterator[str]:
+def _request(recorded: RecordedRequest) -> Iterator[str]:
     if recorded.method != ("GET" if recorded.body is None else "POST"):
         yield f"method = {_quoted(recorded.method)}"
     yield f"url = {_quoted(_literal(recorded.path))}"

@@ -10,7 +10,7 @@ from trueload.protocol.request_options import TlsOptions
 from trueload.request.proxy import Proxy
 from trueload.request.redact import redact_url
 from trueload.request.tls import make_tls, server_name
-from trueload.request.url import Target
+from trueload.request.url import Url
 from trueload.request.values import OriginSpec, Tls
 
 ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thread
@@ -18,24 +18,24 @@ ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thr
 OriginKey = tuple[str, str, int]
 
 
-def origin_key(target: Target) -> OriginKey:
+def origin_key(target: Url) -> OriginKey:
     """The key that all URLs of one origin have in common."""
     return target.scheme, target.host.lower(), target.port
 
 
-def shown_origins(origins: Sequence[Target]) -> str:
+def shown_origins(origins: Sequence[Url]) -> str:
     """``http://a:8080``, or ``http://a:8080 and 2 more``."""
     first, more = redact_url(origins[0].origin), len(origins) - 1
     return f"{first} and {more} more" if more else first
 
 
 def origin_specs(
-    origins: Sequence[Target], tls: Tls | None, proxy: Proxy | None = None
+    origins: Sequence[Url], tls: Tls | None, proxy: Proxy | None = None
 ) -> tuple[OriginSpec, ...]:
     """The origins as values. One with TLS gets ``tls`` under its own name. Their addresses have
     still to be resolved."""
 
-    def own(origin: Target) -> Tls | None:
+    def own(origin: Url) -> Tls | None:
         if tls is None or not origin.is_secure:
             return None
         tunnel = None if proxy is None else proxy.tunnel(origin)
@@ -44,7 +44,7 @@ def origin_specs(
     return tuple(OriginSpec(url=redact_url(each.origin), tls=own(each)) for each in origins)
 
 
-def tls_of_origins(origins: Sequence[Target], given: TlsOptions) -> Tls | None:
+def tls_of_origins(origins: Sequence[Url], given: TlsOptions) -> Tls | None:
     """The settings of TLS, under the name of the first origin that uses it; None if none does.
     Raises ``UserError``."""
     secure = (origin for origin in origins if origin.is_secure)
@@ -52,7 +52,7 @@ def tls_of_origins(origins: Sequence[Target], given: TlsOptions) -> Tls | None:
 
 
 def check_origins(
-    origins: Sequence[Target], *, connections: int, unix: bool, server_place: bool
+    origins: Sequence[Url], *, connections: int, unix: bool, server_place: bool
 ) -> None:
     """Refuse options that cannot be combined with several origins. Raises ``UserError``."""
     count = len(origins)

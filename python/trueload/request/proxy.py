@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from trueload.errors import UserError
-from trueload.request.url import Target, parse_given_url
+from trueload.request.url import Url, parse_given_url
 from trueload.request.values import Request
 
 _HINT = "write it as --proxy http://[USER:PASSWORD@]HOST:PORT"
@@ -21,10 +21,10 @@ class Proxy:
     """A proxy that speaks HTTP/1.1 without TLS. ``credentials`` is the value of a
     Proxy-Authorization header, or None."""
 
-    target: Target
+    target: Url
     credentials: str | None = field(default=None, repr=False)
 
-    def through(self, request: Request, origin: Target) -> Request:
+    def through(self, request: Request, origin: Url) -> Request:
         """Return the request as the proxy gets it, if its server has no TLS."""
         if origin.is_secure:
             return request
@@ -32,7 +32,7 @@ class Proxy:
         path = f"http://{origin.authority}{request.path}"
         return replace(request, path=path, headers=(*request.headers, *own))
 
-    def tunnel(self, origin: Target) -> bytes | None:
+    def tunnel(self, origin: Url) -> bytes | None:
         """Return the request for a tunnel to a server with TLS; None without TLS."""
         if not origin.is_secure:
             return None

@@ -37,7 +37,7 @@ _ISO = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Recorded(NamedTuple):
+class RecordedRequest(NamedTuple):
     """A recorded request. ``host`` is empty if it was not recorded. ``status`` is that of its
     answer. With ``whole`` its time is known to the second only."""
 

@@ -26,7 +26,7 @@ from trueload.request.access_log import (
     parse_nginx,
 )
 from trueload.request.har import HAR, parse_har
-from trueload.request.recorded_request import Headers, Recorded, UnsendableError, choose_host
+from trueload.request.recorded_request import Headers, RecordedRequest, UnsendableError, choose_host
 from trueload.request.replay import (
     Replay,
     Sent,
@@ -52,7 +52,7 @@ FORMATS = "formats are common and combined access logs, nginx's JSON, HAR, and J
 
 
 @dataclass(frozen=True)
-class Beside:
+class RecordingFlags:
     """The flags beside a recording. ``headers`` replace recorded ones of the same name. ``host`` is
     the value of the Host header, and ``chosen`` the recorded host whose requests are sent. With
     ``own_statuses`` recorded ones do not count."""
@@ -64,7 +64,7 @@ class Beside:
     own_statuses: bool = False
 
 
-def read_recording(path: Path, beside: Beside) -> Replay:
+def read_recording(path: Path, beside: RecordingFlags) -> Replay:
     """Read a recording (``-`` for stdin). Raises ``UserError``."""
     on_stdin = str(path) == "-"
     shown = "the recording on stdin" if on_stdin else f"the recording {str(path)!r}"
@@ -162,7 +162,7 @@ class _Collected:
 
     shown: str
     name: str
-    beside: Beside
+    beside: RecordingFlags
     left_out: int = 0
     first_left_out: int | None = None
     at_ns: array[int] = field(default_factory=lambda: array("q"))
@@ -177,7 +177,7 @@ class _Collected:
     of_others: int = 0
     all_whole: bool = True
 
-    def add_line(self, number: int, line: bytes, parse: Callable[[str], Recorded]) -> None:
+    def add_line(self, number: int, line: bytes, parse: Callable[[str], RecordedRequest]) -> None:
         """Parse a line and take its request, or count it as left out. Raises ``UserError``."""
         try:
             recorded = parse(_text(line))
@@ -199,7 +199,7 @@ class _Collected:
         self.latest_ns = max(self.latest_ns, recorded.at_ns)
         self.add(number, recorded)
 
-    def add(self, number: int, recorded: Recorded) -> None:
+    def add(self, number: int, recorded: RecordedRequest) -> None:
         """Take a recorded request. Raises ``UserError`` if there are too many."""
         if recorded.host:
             self.hosts.setdefault(recorded.host)

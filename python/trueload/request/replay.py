@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from trueload.protocol.replay import ReplayPlan
 from trueload.request.plans import digest, full_headers
-from trueload.request.recorded_request import Headers, Recorded
+from trueload.request.recorded_request import Headers, RecordedRequest
 from trueload.request.values import Request
 from trueload.units import NS_PER_S, Ramp
 
@@ -176,6 +176,6 @@ def good_statuses(recorded: frozenset[int]) -> tuple[int, ...] | None:
     return tuple(sorted({*GOOD, *missing})) if missing else None
 
 
-def sent_of(recorded: Recorded, headers: Headers) -> Sent:
+def sent_of(recorded: RecordedRequest, headers: Headers) -> Sent:
     """Return what is sent again of a recorded request, with these headers."""
     return recorded.method, recorded.path, headers, recorded.body

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trueload.errors import UserError
 from trueload.request.proxy import Proxy, parse_proxy
-from trueload.request.url import Target, resolve, with_port
+from trueload.request.url import Url, resolve, with_port
 
 UNIX = "unix:"
 """Prefix of an address that is a Unix socket."""
@@ -45,11 +45,11 @@ class Route:
     overrides: tuple[Override, ...] = ()
     proxy: Proxy | None = None
 
-    def next_hop(self, target: Target) -> Target:
+    def next_hop(self, target: Url) -> Url:
         """What is connected to: the proxy, or the server itself."""
         return target if self.proxy is None else self.proxy.target
 
-    def addresses(self, target: Target) -> tuple[str, ...]:
+    def addresses(self, target: Url) -> tuple[str, ...]:
         """Where to connect, in the order to try: ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
         Empty if the name does not exist, or is not resolved in time."""
         if self.unix is not None:

@@ -23,7 +23,7 @@ from trueload.request.make import is_token, make_request, parse_header, parse_st
 from trueload.request.origins import origin_key
 from trueload.request.redact import redact_url
 from trueload.request.steps import StepSpec
-from trueload.request.url import Target, parse_url
+from trueload.request.url import Url, parse_url
 from trueload.request.values import ANY_ANSWER, Expect, Request
 from trueload.units import parse_duration
 
@@ -49,19 +49,19 @@ TAKE_HINT = 'write json:/POINTER, header:NAME, cookie:NAME or regex:PATTERN, as 
 
 
 @dataclass(frozen=True)
-class Beside:
+class ScenarioFlags:
     """The flags beside the file, which every step has unless it says otherwise. ``base`` is the
     URL that was given, if any; steps may then have only a path. The columns of a ``data`` file are
     values that steps may use."""
 
-    base: Target | None = None
+    base: Url | None = None
     headers: tuple[str, ...] = ()
     user: str | None = None
     expect: Expect = ANY_ANSWER
     data: Path | None = None
 
 
-def read_scenario(path: Path, beside: Beside) -> tuple[Target, tuple[StepSpec, ...]]:
+def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpec, ...]]:
     """Read a scenario file (``-`` for stdin). Return the URL of the origin, and the steps. Raises
     ``UserError``."""
     shown = "the scenario on stdin" if str(path) == "-" else f"the scenario {str(path)!r}"
@@ -99,7 +99,7 @@ def read_scenario(path: Path, beside: Beside) -> tuple[Target, tuple[StepSpec, .
     return base, tuple(found)
 
 
-def _step(fields: Any, folder: Path, beside: Beside) -> tuple[Target, StepSpec]:
+def _step(fields: Any, folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSpec]:
     if not isinstance(fields, dict):
         _refuse("not a table", EXAMPLE)
     check_keys(fields, KEYS)
@@ -119,7 +119,7 @@ def _step(fields: Any, folder: Path, beside: Beside) -> tuple[Target, StepSpec]:
     )
 
 
-def _request(asked: dict[str, Any], target: Target, folder: Path, beside: Beside) -> Request:
+def _request(asked: dict[str, Any], target: Url, folder: Path, beside: ScenarioFlags) -> Request:
     own = _headers(asked.get("headers", {}))
     named = {parse_header(text)[0].lower() for text in own}
     rest = [text for text in beside.headers if parse_header(text)[0].lower() not in named]
@@ -150,7 +150,7 @@ def _name(value: Any) -> str:
     return redact_url(value)
 
 
-def _url(value: Any, base: Target | None) -> str:
+def _url(value: Any, base: Url | None) -> str:
     if not isinstance(value, str) or not value:
         _refuse("'url' is missing" if value is None else "'url' is not a text", EXAMPLE)
     if not value.startswith("/"):

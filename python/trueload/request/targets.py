@@ -21,7 +21,7 @@ from trueload.request.fields import check_keys, text_of
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.origins import ORIGINS_MAX, OriginKey, origin_key
 from trueload.request.redact import redact_url
-from trueload.request.url import Target, parse_url
+from trueload.request.url import Url, parse_url
 from trueload.request.values import Expect, TargetSpec
 
 FILE_BYTES_MAX = 32 * 2**20
@@ -42,7 +42,7 @@ class Defaults:
     """What a line gets unless it says otherwise: the flags beside the file. ``base`` is the URL
     that was given, if any; lines may then have only a path, and are of its origin."""
 
-    base: Target | None = None
+    base: Url | None = None
     headers: tuple[str, ...] = ()
     user: str | None = None
     expect: Expect = ANY_ANSWER
@@ -69,7 +69,7 @@ def open_targets(path: Path) -> TargetsFile:
 
 def read_targets(
     file: Path | TargetsFile, defaults: Defaults
-) -> tuple[tuple[Target, ...], tuple[TargetSpec, ...]]:
+) -> tuple[tuple[Url, ...], tuple[TargetSpec, ...]]:
     """Read the targets of a file (``-`` for stdin). Return the first URL of each origin, in the
     order in which they come, and the targets. Raises ``UserError``."""
     return parse_targets(open_targets(file) if isinstance(file, Path) else file, defaults)
@@ -77,10 +77,10 @@ def read_targets(
 
 def parse_targets(
     file: TargetsFile, defaults: Defaults
-) -> tuple[tuple[Target, ...], tuple[TargetSpec, ...]]:
+) -> tuple[tuple[Url, ...], tuple[TargetSpec, ...]]:
     """Parse the content of a targets file, like ``read_targets``. Raises ``UserError``."""
     shown, base = file.shown, defaults.base
-    origins: dict[OriginKey, Target] = {}
+    origins: dict[OriginKey, Url] = {}
     found: list[TargetSpec] = []
     bodies_bytes = 0
     for number, line in enumerate(file.content.split(b"\n"), start=1):
@@ -110,7 +110,7 @@ def parse_targets(
     return tuple(origins.values()), tuple(found)
 
 
-def _origin(target: Target, origins: dict[OriginKey, Target]) -> int:
+def _origin(target: Url, origins: dict[OriginKey, Url]) -> int:
     """The index of a target's origin, which is added if it is new. Raises ``UserError``."""
     key = origin_key(target)
     if key not in origins and len(origins) == ORIGINS_MAX:
@@ -121,7 +121,7 @@ def _origin(target: Target, origins: dict[OriginKey, Target]) -> int:
     return list(origins).index(key)
 
 
-def _target(line: bytes, folder: Path, defaults: Defaults) -> tuple[Target, TargetSpec]:
+def _target(line: bytes, folder: Path, defaults: Defaults) -> tuple[Url, TargetSpec]:
     fields = _object(line)
     check_keys(fields, KEYS)
     target = parse_url(_url(fields.get("url"), defaults.base))
@@ -168,7 +168,7 @@ def _text(fields: dict[str, Any], key: str) -> str | None:
     return text_of(fields, key, f'"{key}": "…"')
 
 
-def _url(value: Any, base: Target | None) -> str:
+def _url(value: Any, base: Url | None) -> str:
     if not isinstance(value, str) or not value:
         _refuse("'url' is missing" if value is None else "'url' is not a text")
     if not value.startswith("/"):
@@ -248,7 +248,7 @@ def _encoded(text: str, key: str) -> bytes:
         raise UserError(f"'{key}' has half of a surrogate pair", "write whole characters") from None
 
 
-def _check_origin(target: Target, base: Target) -> None:
+def _check_origin(target: Url, base: Url) -> None:
     if origin_key(target) != origin_key(base):
         _refuse(
             f"it goes to {redact_url(target.origin)}, but the URL is of {redact_url(base.origin)}",

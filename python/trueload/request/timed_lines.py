@@ -13,7 +13,7 @@ from trueload.errors import UserError
 from trueload.request.fields import check_keys, text_of
 from trueload.request.make import is_token
 from trueload.request.recorded_request import (
-    Recorded,
+    RecordedRequest,
     UnsendableError,
     clean_headers,
     parse_asked,
@@ -32,7 +32,7 @@ def is_timed(fields: dict[str, Any]) -> bool:
     return "at" in fields
 
 
-def parse_timed(line: str) -> Recorded:
+def parse_timed(line: str) -> RecordedRequest:
     """Parse a line. Raises ``UserError``."""
     try:
         fields = json.loads(line)
@@ -55,7 +55,7 @@ def parse_timed(line: str) -> Recorded:
         method, host, path = parse_asked(method, url or path or "")
     except UnsendableError as error:
         _refuse(f"it has {error}")
-    return Recorded(
+    return RecordedRequest(
         at_ns=at_ns,
         method=method,
         host=host.lower(),

@@ -15,7 +15,7 @@ from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import TlsOptions
-from trueload.request.url import Target
+from trueload.request.url import Url
 from trueload.request.values import Tls
 
 PEM_BYTES_MAX = 8 * 2**20  # a system's bundle of issuers has 0.2 MiB
@@ -30,7 +30,7 @@ _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,EN
 _AS_PEM = "a PEM file begins with -----BEGIN; `openssl x509 -inform der` makes one of a .der file"
 
 
-def make_tls(target: Target, given: TlsOptions) -> Tls | None:
+def make_tls(target: Url, given: TlsOptions) -> Tls | None:
     """The settings of TLS for a URL; None for one without it. Raises ``UserError``."""
     if not target.is_secure:
         for flag in map(flag_of, given.given):
@@ -56,7 +56,7 @@ def make_tls(target: Target, given: TlsOptions) -> Tls | None:
     )
 
 
-def server_name(target: Target) -> str:
+def server_name(target: Url) -> str:
     """The name that a server's certificate must be for."""
     return target.host.partition("%")[0].removesuffix(".")
 

@@ -51,7 +51,7 @@ _PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
 
 
 @dataclass(frozen=True)
-class Target:
+class Url:
     """A parsed URL. ``host`` is a name (IDNA) or an address without brackets. ``path`` is the
     request target. ``credentials`` is the value of an Authorization header, or None."""
 
@@ -63,7 +63,7 @@ class Target:
     credentials: str | None
 
     @classmethod
-    def of_socket_file(cls, text: str) -> Target:
+    def of_socket_file(cls, text: str) -> Url:
         """Make the target for ``unix:PATH``, with a protocol that needs no host name."""
         return cls(url=text, scheme="tcp", host="localhost", port=0, path="", credentials=None)
 
@@ -93,7 +93,7 @@ class Target:
         return self.url[:end]
 
 
-def parse_url(url: str, family: Family = HTTP) -> Target:
+def parse_url(url: str, family: Family = HTTP) -> Url:
     """Parse a URL. Raises ``UserError`` that names what is wrong with it."""
     _refuse_odd_characters(url, family)
     match, shown = _SCHEME.match(url), redact_refused_url(url)
@@ -119,7 +119,7 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
             "the URL has no valid host and port before its first /, ? or #, but an @ after it",
             f"percent-encode / ? and # in the name and password of a user; {family.example}",
         ) from None
-    return Target(
+    return Url(
         url=url,
         scheme=scheme,
         host=host,
@@ -129,7 +129,7 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
     )
 
 
-def parse_given_url(text: str, family: Family = HTTP) -> Target:
+def parse_given_url(text: str, family: Family = HTTP) -> Url:
     """Parse a typed URL; ``HOST:PORT/PATH`` is one without TLS. Raises ``UserError``."""
     cut_short = _SCHEME_CUT_SHORT.match(text)
     meant = cut_short is not None and any(
@@ -139,7 +139,7 @@ def parse_given_url(text: str, family: Family = HTTP) -> Target:
     return parse_url(f"{family.plain}://{text}" if is_bare else text, family)
 
 
-def parse_host_port(text: str, scheme: str = "tcp") -> Target:
+def parse_host_port(text: str, scheme: str = "tcp") -> Url:
     """Parse ``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
     if not text or any(c.isspace() or not c.isprintable() for c in text):
         raise UserError(f"{redact_refused_url(text)!r} is not HOST:PORT", _HOST_PORT)
@@ -149,7 +149,7 @@ def parse_host_port(text: str, scheme: str = "tcp") -> Target:
     host, port = _split_host_port(plain, text, _HOST_PORT)
     if port is None:
         raise UserError(f"'{text}' has no port", _HOST_PORT)
-    return Target(
+    return Url(
         url=f"{scheme}://{plain}", scheme=scheme, host=host, port=port, path="", credentials=None
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from trueload.engines.engine import Engine, await_listening, seen_since_mark
-from trueload.protocol.client import Counted, Peer
+from trueload.protocol.client import Peer, ServerCounts
 from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.faults import Faults
 from trueload.protocol.plan import Serve, ServeSelfSigned, ServeTlsPlan
@@ -33,20 +33,20 @@ WRONG: Mapping[Peer, Faults] = {
 
 
 @dataclass(frozen=True)
-class Opened:
+class PeerServer:
     """A running server: its address, and a function that returns its counts.
 
     The counts are asked for once, when the client has ended.
     """
 
     authority: str
-    count: Callable[[], Counted]
+    count: Callable[[], ServerCounts]
 
 
 @contextlib.contextmanager
 def opened(
     peer: Peer, http2: ServeHttp2 | None = None, tls: ServeTlsPlan | None = None
-) -> Iterator[Opened]:
+) -> Iterator[PeerServer]:
     """Run the server for a kind of peer; with ``http2`` it speaks HTTP/2, too.
 
     Raises ``EngineError``, ``UserError``.
@@ -55,18 +55,18 @@ def opened(
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
             port = held.getsockname()[1]
-            yield Opened(f"127.0.0.1:{port}", lambda: Counted(0, 0, 0, 0, 0))
+            yield PeerServer(f"127.0.0.1:{port}", lambda: ServerCounts(0, 0, 0, 0, 0))
             return
     with Engine.start() as engine:
         service = ServeHttp(record=True, faults=WRONG.get(peer), http2=http2)
         listen = "127.0.0.1:0"
         engine.send(Serve(listen=listen, threads=1, cpus=(), service=service, tls=tls))
-        yield Opened(await_listening(engine, READY_S), lambda: _count(engine))
+        yield PeerServer(await_listening(engine, READY_S), lambda: _count(engine))
 
 
-def _count(engine: Engine) -> Counted:
+def _count(engine: Engine) -> ServerCounts:
     seen = seen_since_mark(engine, "end", COUNT_S)
-    return Counted(
+    return ServerCounts(
         requests=seen.requests,
         ok=seen.ok,
         accepted=seen.accepted,

@@ -27,8 +27,8 @@ from trueload.protocol.client_progress import ClientProgress, OnClientProgress
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.plan import Serve, Served
-from trueload.protocol.server_report import Seen
-from trueload.record.client import ClientAsked, interval_ns
+from trueload.protocol.server_report import ServerReport
+from trueload.record.client import ClientTask, interval_ns
 from trueload.record.core_latency import core_latency_of, pair_of
 from trueload.runner.build import Build
 from trueload.runner.client import Client, ClientError, running_client
@@ -178,7 +178,7 @@ class ClientSession:
         return ClientObservation(
             id=record_id(),
             started_at=started_at,
-            asked=ClientAsked(
+            asked=ClientTask(
                 setup=self.setup,
                 requests=number,
                 warmup_requests=warmup,
@@ -224,7 +224,7 @@ class ClientSession:
         self._failed.update(claim.failed)
         return claim, wall_s
 
-    def _learn(self, number: int, seen: Seen, wall_s: float) -> None:
+    def _learn(self, number: int, seen: ServerReport, wall_s: float) -> None:
         """Update the client's rate in requests per second.
 
         It uses the server's clock if the server has seen any, else ours.
@@ -233,7 +233,7 @@ class ClientSession:
         made = seen.answered if seen.answered and took_s > 0 else number
         self.rate_per_s = made / (took_s if seen.answered and took_s > 0 else max(wall_s, 1e-3))
 
-    def _seen(self) -> Seen:
+    def _seen(self) -> ServerReport:
         self._marks += 1
         seen = seen_since_mark(self.engine, f"mark {self._marks}", SERVER_S)
         self._answered += seen.answered

@@ -6,7 +6,7 @@ import time
 
 from trueload.deadline import looks
 from trueload.runner.process import Processes
-from trueload.runner.verify import Over, PeerError, connect
+from trueload.runner.verify import HttpVariant, PeerError, connect
 from trueload.subjects.contracts import Contract
 
 STOP_S = 5.0
@@ -19,7 +19,7 @@ def answers_more(contract: Contract, address: tuple[str, int], *, tls: bool) -> 
     """What comes behind the answer to a single request, if anything does."""
     first = contract.exchanges[0]
     try:
-        with connect(address, Over(tls=tls)) as connection:
+        with connect(address, HttpVariant(tls=tls)) as connection:
             connection.send(first)
             connection.receive(first)
             more = connection.unread or connection.read_within(SILENCE_S)

@@ -25,7 +25,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Unfit:
+class NoLayout:
     """The reason why the machine cannot keep the two apart."""
 
     reason: str
@@ -37,7 +37,7 @@ def lay_out(
     core_of: Mapping[int, str],
     engine_threads: int,
     share: bool,
-) -> Layout | Unfit:
+) -> Layout | NoLayout:
     """Return the layout for one trial. `core_of` names the physical core of each CPU."""
     cpus = sorted(available)
     if cores == "single":
@@ -48,7 +48,7 @@ def lay_out(
         return Layout(tuple(cpus), tuple(cpus), True)
     if len(cpus) < 3:
         return _too_few("--cores multi needs three CPUs, one of them for the engine", cpus)
-    return Unfit(f"{engine_threads} engine threads leave no CPU of {len(cpus)} to the subject")
+    return NoLayout(f"{engine_threads} engine threads leave no CPU of {len(cpus)} to the subject")
 
 
 def lay_out_client(
@@ -57,7 +57,7 @@ def lay_out_client(
     core_of: Mapping[int, str],
     engine_threads: int,
     share: bool,
-) -> Layout | Unfit:
+) -> Layout | NoLayout:
     """Return the layout for a client and its server, where the engine is the server.
 
     ``multi`` gives the client all CPUs that the server leaves, which is one on two CPUs.
@@ -79,7 +79,7 @@ def lay_out_there(cores: Cores, cpus: Sequence[int]) -> Layout:
 
 def _single(
     cpus: list[int], core_of: Mapping[int, str], engine_threads: int, share: bool
-) -> Layout | Unfit:
+) -> Layout | NoLayout:
     subject = cpus[-1]
     others = [cpu for cpu in cpus if cpu != subject]
     if len(others) < engine_threads:
@@ -92,9 +92,9 @@ def _single(
     return Layout((subject,), tuple(sorted(others[:engine_threads])), False)
 
 
-def _too_few(needed: str, cpus: list[int]) -> Unfit:
+def _too_few(needed: str, cpus: list[int]) -> NoLayout:
     there = f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}"
-    return Unfit(f"{needed}, and there {there}; --share-cpus measures all the same")
+    return NoLayout(f"{needed}, and there {there}; --share-cpus measures all the same")
 
 
 def available_cpus() -> list[int]:

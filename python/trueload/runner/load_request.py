@@ -19,7 +19,7 @@ from trueload.subjects.contracts import (
 
 
 @dataclass(frozen=True)
-class Sent:
+class LoadRequest:
     """A request with its expected answer, or an exchange of another protocol than HTTP."""
 
     url: str
@@ -35,7 +35,7 @@ def what_is_sent(
     *,
     path: str | None = None,
     tls: bool = False,
-) -> Sent:
+) -> LoadRequest:
     """Return what is sent to a subject at ``authority`` (``IP:PORT``) by its contract.
 
     With ``padding_bytes`` each message is a broadcast with this much padding. With HTTP, a ``path``
@@ -43,18 +43,18 @@ def what_is_sent(
     """
     if isinstance(contract, EchoContract):
         messages = make_messages(contract.load.size_bytes, None)
-        return Sent(url=f"tcp://{authority}", exchange=TcpEcho(messages=messages))
+        return LoadRequest(url=f"tcp://{authority}", exchange=TcpEcho(messages=messages))
     if isinstance(contract, ShootoutContract):
         return _over_websocket(contract, authority, padding_bytes)
     return _over_http(contract, authority, path, "https" if tls else "http")
 
 
-def _over_http(contract: Contract, authority: str, path: str | None, scheme: str) -> Sent:
+def _over_http(contract: Contract, authority: str, path: str | None, scheme: str) -> LoadRequest:
     asked = contract.load
     first = exchange_of(contract, path)
     if path is not None:
         asked = Load(path=path, method=first.method)
-    return Sent(
+    return LoadRequest(
         url=f"{scheme}://{authority}{asked.path}",
         request=Request(host=authority, path=asked.path, method=asked.method),
         expect=Expect(
@@ -64,7 +64,9 @@ def _over_http(contract: Contract, authority: str, path: str | None, scheme: str
     )
 
 
-def _over_websocket(contract: ShootoutContract, authority: str, padding_bytes: int | None) -> Sent:
+def _over_websocket(
+    contract: ShootoutContract, authority: str, padding_bytes: int | None
+) -> LoadRequest:
     dialect = contract.dialect
     protocol = SUBPROTOCOLS.get(dialect)
     # Servers for browsers check a page's origin: it is the server itself.
@@ -79,4 +81,4 @@ def _over_websocket(contract: ShootoutContract, authority: str, padding_bytes: i
         )
     else:
         exchange = WsBroadcast(opening=opening, dialect=dialect, padding=padding_bytes)
-    return Sent(url=f"ws://{authority}{contract.path}", exchange=exchange)
+    return LoadRequest(url=f"ws://{authority}{contract.path}", exchange=exchange)

@@ -83,7 +83,7 @@ _SIGNALS = {int(number) for number in signal.Signals}
 
 
 @dataclass(frozen=True)
-class Look:
+class SubjectState:
     """How a subject that has been started is: whether it lives, on how many sockets it listens on
     its port, and who else does."""
 
@@ -145,12 +145,14 @@ class Processes:
         self.poll(0)
         return not self._gone and (len(self.exits) < len(self.started) or bool(self.pids()))
 
-    def look(self, host: str, port: int) -> Look:
+    def look(self, host: str, port: int) -> SubjectState:
         """How they are, and who listens on their port."""
         if not self.alive():
-            return Look(False, 0, None)
+            return SubjectState(False, 0, None)
         count = sockets.count_sockets(host, port)
-        return Look(True, count, sockets.taken_by(host, port, self.pids()) if count else None)
+        return SubjectState(
+            True, count, sockets.taken_by(host, port, self.pids()) if count else None
+        )
 
     def listens_on(self) -> list[str]:
         """Where they listen at all."""

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.engines.engine import EngineError, last_words
 from trueload.errors import UserError
 from trueload.machine.accounting import TreeSample, parse_sample
@@ -28,7 +28,7 @@ ANSWER_S = 10.0
 END_S = 3.0
 
 
-class RemoteAgent(Closing):
+class RemoteAgent(Closeable):
     """An agent at a place, which is also the ``spec.Tree`` of the processes it watches.
 
     A context manager that leaves nothing running there.

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.places.ssh import SshPlace
 from trueload.runner.build import Build
-from trueload.runner.process import Exit, Look, Orders
+from trueload.runner.process import Exit, Orders, SubjectState
 from trueload.runner.remote_agent import RemoteAgent
 
 NEWS_EVERY_S = 0.25
@@ -59,7 +59,7 @@ class RemoteHost:
         return RemoteProcesses(self._host, orders)
 
 
-class RemoteProcesses(Closing):
+class RemoteProcesses(Closeable):
     """Programs that the agent has started, with the interface of ``process.Processes``.
 
     A context manager.
@@ -102,12 +102,12 @@ class RemoteProcesses(Closing):
             self.receive(self._host.call("news"))
         return self._alive
 
-    def look(self, host: str, port: int) -> Look:
+    def look(self, host: str, port: int) -> SubjectState:
         """Return the state of the programs, and who listens on their port."""
         found = self._host.call("look", host=host, port=port)
         self.receive(found)
         taken = found["taken_by"]
-        return Look(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
+        return SubjectState(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
 
     def listens_on(self) -> list[str]:
         """Return all addresses that they listen on."""

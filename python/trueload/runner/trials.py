@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchOutcome:
     """What a search left: the record that decides, and the other steps. Not `finished` is one that
     ended before it had a result."""
 
@@ -65,7 +65,7 @@ class Searched:
 
 # Measures; the second argument says whether the subject has ended, so that a trial of a dead
 # one need not go on to its end. It is asked often.
-Measure = Callable[[TrialSpec, Callable[[], bool]], Record | Searched]
+Measure = Callable[[TrialSpec, Callable[[], bool]], Record | SearchOutcome]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TrialResult:
     """A trial that left a record. `died` says how the subject ended before its time, `fault` what
     a client did wrong at its end; `response_bytes` is None of a client; `searched` is what stands
     behind the record of a search."""
@@ -99,12 +99,12 @@ class Measured:
     response_bytes: int | None
     died: str | None
     log_tail: str
-    searched: Searched | None = None
+    searched: SearchOutcome | None = None
     fault: str | None = None
 
 
 @dataclass(frozen=True)
-class Failed:
+class TrialFailure:
     """A trial that could not be measured; the reason in one line. `again` if it may go
     better the next time: a subject that cannot start is not tried again. `unsupported` if a
     client said so: it cannot do this load. `lost` if a host of the load or of the subject was."""
@@ -130,11 +130,11 @@ def run_subject(
     *,
     subject_host: SubjectHost,
     stopped: Callable[[], bool] = lambda: False,
-) -> Measured | Failed:
+) -> TrialResult | TrialFailure:
     """One trial. Nothing of the subject is left when it returns or raises."""
     setting = _as_spoken(setting, subject)
 
-    def act(started: Started) -> Measured | Failed:
+    def act(started: RunningSubject) -> TrialResult | TrialFailure:
         category = subject.manifest.category
         fault = verify(
             setting.contract,
@@ -158,16 +158,16 @@ def run_subject(
             ) as prober,
         ):
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
-        searched = found if isinstance(found, Searched) else None
-        record = found.record if isinstance(found, Searched) else with_probes(found, prober)
+        searched = found if isinstance(found, SearchOutcome) else None
+        record = found.record if isinstance(found, SearchOutcome) else with_probes(found, prober)
         died = _death(started.processes)
         if not died:
-            return Measured(record, started.sample_bytes, None, "", searched)
+            return TrialResult(record, started.sample_bytes, None, "", searched)
         started.processes.end(STOP_GRACE_S)
         tail = started.processes.log_tail()
         if record.counts.ok == 0:
-            return Failed(f"it ended before anything was measured: {died}", tail, again=True)
-        return Measured(record, started.sample_bytes, died, tail, searched)
+            return TrialFailure(f"it ended before anything was measured: {died}", tail, again=True)
+        return TrialResult(record, started.sample_bytes, died, tail, searched)
 
     return with_subject(
         subject, built, layout, setting, act, subject_host=subject_host, stopped=stopped
@@ -175,7 +175,7 @@ def run_subject(
 
 
 @dataclass(frozen=True)
-class Started:
+class RunningSubject:
     """A subject that runs and has answered the contract's first exchange with so many bytes."""
 
     processes: Kept
@@ -191,32 +191,32 @@ def with_subject(
     built: Build,
     layout: Layout,
     setting: Setting,
-    act: Callable[[Started], T],
+    act: Callable[[RunningSubject], T],
     *,
     subject_host: SubjectHost,
     stopped: Callable[[], bool] = lambda: False,
-) -> T | Failed:
+) -> T | TrialFailure:
     """Starts the subject, acts once it is ready, stops it; or says why it could not be."""
     setting = _as_spoken(setting, subject)
     if subject_host.address is not None:
         setting = replace(setting, host=subject_host.address)
     port = setting.port if setting.port is not None else subject_host.free_port(setting.host)
     if taken := subject_host.taken_by(setting.host, port):
-        return Failed(f"port {port} is taken by {taken}; it was left alone", "")
+        return TrialFailure(f"port {port} is taken by {taken}; it was left alone", "")
     try:
         with in_use(built), subject_host.scratch() as scratch:
             orders = _orders(subject, built, layout, setting, port, scratch, subject_host)
             with subject_host.start(orders) as processes:
                 try:
                     size_bytes = _become_ready(subject, processes, setting, port, stopped)
-                    done = act(Started(processes, (setting.host, port), size_bytes))
+                    done = act(RunningSubject(processes, (setting.host, port), size_bytes))
                 except UnreadyError as why:
                     processes.end(STOP_GRACE_S)
-                    return Failed(str(why), processes.log_tail())
+                    return TrialFailure(str(why), processes.log_tail())
                 processes.end(STOP_GRACE_S)
                 return done
     except StartError as error:
-        return Failed(f"it cannot be started: {error}", "", again=error.again)
+        return TrialFailure(f"it cannot be started: {error}", "", again=error.again)
 
 
 def _as_spoken(setting: Setting, subject: Subject) -> Setting:
@@ -320,7 +320,7 @@ def _ends(processes: Kept) -> str:
     return ", ".join(dict.fromkeys(str(end) for end in processes.exits)) or "no exit code"
 
 
-def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> TrialSpec:
+def _spec(load: Load, layout: Layout, setting: Setting, started: RunningSubject) -> TrialSpec:
     authority = f"{started.address[0]}:{started.address[1]}"
     sent = what_is_sent(
         setting.contract, authority, setting.padding_bytes, path=setting.path, tls=setting.tls
@@ -351,7 +351,7 @@ def _tls(setting: Setting) -> Tls | None:
     return tls if setting.http2 is None else over_http2(setting.http2, tls)
 
 
-def _verified_bytes(load: Load, setting: Setting, started: Started) -> int | None:
+def _verified_bytes(load: Load, setting: Setting, started: RunningSubject) -> int | None:
     """The size of the answer that was verified, if the load asks for the same: whoever is asked to
     close answers with a header more."""
     contract = setting.contract

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import h11
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.extras import require
 from trueload.runner.verify_echo import ask_echo, verify_echo
 from trueload.subjects.contracts import (
@@ -45,19 +45,19 @@ class PeerError(Exception):
 
 
 @dataclass(frozen=True)
-class Over:
+class HttpVariant:
     """What an exchange of HTTP goes over: a version, and TLS or not."""
 
     http2: bool = False
     tls: bool = False
 
 
-PLAIN = Over()
+PLAIN = HttpVariant()
 
 
-def over(contract: AnyContract, *, tls: bool) -> Over:
+def over(contract: AnyContract, *, tls: bool) -> HttpVariant:
     """As the contract has it."""
-    return Over(http2=isinstance(contract, Contract) and contract.http == "2", tls=tls)
+    return HttpVariant(http2=isinstance(contract, Contract) and contract.http == "2", tls=tls)
 
 
 def require_library(contract: object) -> None:
@@ -129,7 +129,7 @@ def ask(
     asked: Sequence[Exchange],
     address: tuple[str, int],
     before: Sequence[Exchange] = (),
-    means: Over = PLAIN,
+    means: HttpVariant = PLAIN,
 ) -> Answer:
     """One exchange in its form, on a connection where those `before` it were answered rightly.
     `asked` gives pipelined requests one that differs."""
@@ -170,15 +170,15 @@ def _pipelined(connection: _Connection, exchange: Exchange, asked: Sequence[Exch
     return Answer(reply, None)
 
 
-def connect(address: tuple[str, int], means: Over) -> _Connection:
+def connect(address: tuple[str, int], means: HttpVariant) -> _Connection:
     """A connection to ask a server on. Raises ``PeerError``."""
     return _Http2Connection(address, means) if means.http2 else _Connection(address, means)
 
 
-class _Connection(Closing):
+class _Connection(Closeable):
     """A connection with one deadline for all that happens on it."""
 
-    def __init__(self, address: tuple[str, int], means: Over) -> None:
+    def __init__(self, address: tuple[str, int], means: HttpVariant) -> None:
         self.host, self.port = address
         shown = f"[{self.host}]" if ":" in self.host else self.host
         self.authority = f"{shown}:{self.port}"
@@ -283,7 +283,7 @@ class _Connection(Closing):
 class _Http2Connection(_Connection):
     """The same over HTTP/2: each request on a stream of its own."""
 
-    def __init__(self, address: tuple[str, int], means: Over) -> None:
+    def __init__(self, address: tuple[str, int], means: HttpVariant) -> None:
         super().__init__(address, means)
         # Its library is an extra.
         from trueload.runner.verify_http2 import Http2Talk

@@ -31,7 +31,7 @@ from trueload.protocol.exchange import ServeHttp2
 from trueload.runner.client import Client, ClientError
 from trueload.runner.client_peers import SELF_SIGNED, opened
 from trueload.runner.process import StartError
-from trueload.runner.verify import Over
+from trueload.runner.verify import HttpVariant
 
 # The time for an order beyond what server and time-outs take: it bounds a client that hangs.
 GO_S = 20.0
@@ -65,7 +65,7 @@ def verify_client(
         talks = tuple(talk.model_copy(update={"keep_alive": False}) for talk in talks)
     everything: list[Conversation | Refusal] = [*talks, *contract.refusals]
     for asked in everything:
-        verdict = _tried(asked, start, Over(http2=contract.http == "2", tls=tls))
+        verdict = _tried(asked, start, HttpVariant(http2=contract.http == "2", tls=tls))
         if verdict.fault is not None:
             return ClientVerdict(f"{asked.what}: {verdict.fault}", verdict.log_tail)
         notes += verdict.notes
@@ -75,7 +75,7 @@ def verify_client(
     return ClientVerdict(None, "", (*unkept, *notes))
 
 
-def _tried(asked: Conversation | Refusal, start: StartClient, means: Over) -> ClientVerdict:
+def _tried(asked: Conversation | Refusal, start: StartClient, means: HttpVariant) -> ClientVerdict:
     """Run one process. A failure on our side is a fault, too, as nothing could be verified."""
     try:
         with start() as client:
@@ -94,7 +94,7 @@ def _tried(asked: Conversation | Refusal, start: StartClient, means: Over) -> Cl
     return ClientVerdict(None, "", () if why is None else (f"{asked.what}: {why}",))
 
 
-def _hold(talk: Conversation, client: Client, means: Over) -> str | None:
+def _hold(talk: Conversation, client: Client, means: HttpVariant) -> str | None:
     """Hold a conversation; return why it is not supported, or what the client does besides.
 
     Raises ``ClientError`` or ``ValueError`` for a fault.

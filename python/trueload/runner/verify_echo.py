@@ -14,7 +14,7 @@ import select
 import socket
 import time
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.subjects.contracts import Echo, EchoContract, judge_echo
 
 ECHO_TIMEOUT_S = 10.0
@@ -62,7 +62,7 @@ def _fault(connection: _Connection, echo: Echo, sent: bytes) -> str | None:
     return fault
 
 
-class _Connection(Closing):
+class _Connection(Closeable):
     """A connection with one deadline for everything on it."""
 
     def __init__(self, address: tuple[str, int]) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from trueload.protocol.shootout import NAMES, Kind, decode, encode, make_payload
 from trueload.protocol.shootout import Message as Received
-from trueload.runner.ws_connection import Client, PeerError, poll
+from trueload.runner.ws_connection import PeerError, WsConnection, poll
 from trueload.subjects.contracts import Message, ShootoutContract, judge_message
 
 MESSAGE_TIMEOUT_S = 10.0
@@ -80,16 +80,16 @@ class _Room:
     def __init__(self, contract: ShootoutContract, address: tuple[str, int]) -> None:
         self.contract = contract
         self.address = address
-        self.clients: list[Client] = []
-        self.due: dict[Client, list[Received]] = {}
+        self.clients: list[WsConnection] = []
+        self.due: dict[WsConnection, list[Received]] = {}
         self.counts = range(0)
         self.numbers = itertools.count(1)
-        self.paced: list[tuple[Client, int]] = []
+        self.paced: list[tuple[WsConnection, int]] = []
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
 
-    def enter(self) -> Client:
+    def enter(self) -> WsConnection:
         """Add a client, and wait until it has joined."""
-        client = Client(self.contract.dialect, self.contract.path, self.address)
+        client = WsConnection(self.contract.dialect, self.contract.path, self.address)
         self.clients.append(client)
         self.due[client] = []
         self._poll_until(lambda: client.joined or client.ended)
@@ -137,7 +137,7 @@ class _Room:
             self.settle(clients)
         self._barrier()
 
-    def leave_in_order(self, clients: Sequence[Client]) -> None:
+    def leave_in_order(self, clients: Sequence[WsConnection]) -> None:
         """Do the closing handshake, which the subject must answer."""
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
         for client in clients:
@@ -162,7 +162,7 @@ class _Room:
         self._expect_all(self.clients, on_received=lambda got: named.append(got.listeners))
         return all(count in (None, clients) for count in named)
 
-    def _ask_late(self, message: Message, sender: Client) -> None:
+    def _ask_late(self, message: Message, sender: WsConnection) -> None:
         slow = next(client for client in self.clients if client is not sender)
         others = [client for client in self.clients if client is not slow]
         slow.reading = False
@@ -180,7 +180,7 @@ class _Room:
         if slow.ended:
             self.enter()
 
-    def _ask_leaving(self, message: Message, sender: Client) -> None:
+    def _ask_leaving(self, message: Message, sender: WsConnection) -> None:
         stay = len(self.clients)
         leaving = self.enter()
         self.settle(stay + 1)
@@ -194,7 +194,7 @@ class _Room:
         self._forget(leaving)
         self._expect_all(self.clients)
 
-    def _ask_after_nonsense(self, message: Message, sender: Client) -> None:
+    def _ask_after_nonsense(self, message: Message, sender: WsConnection) -> None:
         stay = len(self.clients)
         talker = self.enter()
         talker.may_go = True
@@ -216,7 +216,7 @@ class _Room:
         self.leave_in_order([leaving])
         self._forget(leaving)
 
-    def _forget(self, client: Client) -> None:
+    def _forget(self, client: WsConnection) -> None:
         client.drop()
         self.clients.remove(client)
         del self.due[client]
@@ -227,7 +227,7 @@ class _Room:
             self._send_one(client, "echo", self._payload(0))
         self._expect_all(self.clients)
 
-    def _send(self, message: Message, senders: Sequence[Client]) -> None:
+    def _send(self, message: Message, senders: Sequence[WsConnection]) -> None:
         if message.form == "ping":
             for client in senders:
                 client.ping(PING)
@@ -242,7 +242,9 @@ class _Room:
         for client in senders:
             client.pongs.clear()
 
-    def _send_one(self, client: Client, kind: Kind, payload: object, form: str = "plain") -> None:
+    def _send_one(
+        self, client: WsConnection, kind: Kind, payload: object, form: str = "plain"
+    ) -> None:
         whole = encode(self.contract.dialect, kind, payload)
         if form in ("fragmented", "interrupted"):
             client.send_fragments(whole, PING if form == "interrupted" else None)
@@ -265,7 +267,7 @@ class _Room:
 
     def _expect_all(
         self,
-        clients: Sequence[Client],
+        clients: Sequence[WsConnection],
         *,
         stuck: bool = False,
         on_received: Callable[[Received], None] = lambda got: None,

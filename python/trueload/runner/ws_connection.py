@@ -34,7 +34,7 @@ class PeerError(Exception):
     """What the peer did wrong; one line."""
 
 
-class Client:
+class WsConnection:
     """One connection.
 
     `joined` is set once it may send, and `ended` once nothing more comes. With `may_go` its owner
@@ -224,7 +224,7 @@ class Client:
                 self._out += data
 
 
-def poll(clients: Sequence[Client], timeout_s: float) -> bool:
+def poll(clients: Sequence[WsConnection], timeout_s: float) -> bool:
     """Wait up to ``timeout_s``, and move the bytes of all clients that are ready.
 
     Returns whether any moved.

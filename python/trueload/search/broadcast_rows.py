@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from trueload.record import figures
 from trueload.record.schema import Record
-from trueload.search.execute import Taken
+from trueload.search.execute import StepResult
 from trueload.stats import Quantile
 from trueload.units import format_bound, format_count, format_share, format_size
 
@@ -28,7 +28,7 @@ def clients_header() -> str:
     return of + "\n" + "  ".join(f"{name:>{width}}" for name, width in _COLUMNS)
 
 
-def clients_line(taken: Taken) -> str:
+def clients_line(taken: StepResult) -> str:
     """Return the row of one step.
 
     It shows the receipts (p95, min, median, max), the times of the first, middle, 95th-percentile
@@ -42,7 +42,7 @@ def clients_line(taken: Taken) -> str:
     return f"{shown}  {taken.next.stage}, {taken.judgement.outcome}{why}"
 
 
-def shootout_line(taken: Taken) -> str:
+def shootout_line(taken: StepResult) -> str:
     """Return one step as websocket-bench printed it, with times in whole milliseconds."""
     found = figures.latency(taken.record).figures
     return (
@@ -54,7 +54,7 @@ def shootout_line(taken: Taken) -> str:
     )
 
 
-def is_published(taken: Taken) -> bool:
+def is_published(taken: StepResult) -> bool:
     """Whether the original tool would have shown this step.
 
     It left out the step that crossed the limit, and had no steps after that one.

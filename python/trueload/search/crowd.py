@@ -6,7 +6,7 @@ the next step begins a new session.
 
 from __future__ import annotations
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.protocol.plan import Phase
 from trueload.record.schema import Record
 from trueload.trial.addresses import with_sources
@@ -17,7 +17,7 @@ ROOM = 64_000
 """The number of clients to provide local addresses for; all ports of these take far more."""
 
 
-class Crowd(Closing):
+class Crowd(Closeable):
     """A context manager that leaves nothing running.
 
     ``most`` is the largest number of clients it may come to.

@@ -94,7 +94,7 @@ class Try:
 
 
 @dataclass(frozen=True)
-class Found:
+class SafeLoad:
     """A confirmed load; the true one is below ``above`` (None if nothing larger failed).
 
     ``limited_by`` says what failed at ``above``: unless it is the server, ``load`` is a lower
@@ -107,7 +107,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class NotFound:
+class NoSafeLoad:
     """The reason why there is no such load.
 
     ``none``: not even ``lowest`` keeps to the limit. ``unconfirmed``: no confirming run did.
@@ -120,7 +120,7 @@ class NotFound:
     lowest: float
 
 
-Done = Found | NotFound
+Done = SafeLoad | NoSafeLoad
 
 
 def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
@@ -134,7 +134,7 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     return _recovery(tried, probes) or following
 
 
-def _recovery(tried: Sequence[Step], probes: Sequence[Step]) -> Try | NotFound | None:
+def _recovery(tried: Sequence[Step], probes: Sequence[Step]) -> Try | NoSafeLoad | None:
     """Return the next probe of an overloaded server; None to go on with the search.
 
     ``probes`` are those since the last load that was tried, the latest first.
@@ -144,11 +144,11 @@ def _recovery(tried: Sequence[Step], probes: Sequence[Step]) -> Try | NotFound |
     if lowest is None or last.outcome != "exceeded" or last.away or not last.answered:
         return None
     if probes and (probes[0].outcome == "gone" or _is_silent(probes[0])):
-        return NotFound("gone", lowest)
+        return NoSafeLoad("gone", lowest)
     if probes and probes[0].outcome != "exceeded":
         return None
     if len(probes) == PROBES_MOST:
-        return NotFound("unrecovered", last.load)
+        return NoSafeLoad("unrecovered", last.load)
     return Try(lowest, "recover")
 
 
@@ -157,14 +157,14 @@ def _following(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     if not steps:
         return Try(_rounded(bounds, bounds.start), "bracket")
     if len(steps) > 1 and steps[-1].outcome == "gone":
-        return NotFound("gone", steps[-1].load)
+        return NoSafeLoad("gone", steps[-1].load)
     searching = [step for step in steps if step.stage != "confirm"]
     kept = max((step.load for step in searching if step.outcome == "kept"), default=None)
     failed = min(
         (step.load for step in _sound(searching) if step.load not in _kept(searching)), default=None
     )
     if _fell_silent(steps):
-        return NotFound("gone", steps[-1].load)
+        return NoSafeLoad("gone", steps[-1].load)
     if _is_worth_another_try(steps):
         last = steps[-1]
         again = last.stage == "confirm"
@@ -245,7 +245,7 @@ def _descend(bounds: Bounds, steps: Sequence[Step], failed: float) -> Try | Done
         lower = failed / DESCENT if steps[-1].answered else bounds.floor
         return Try(_rounded(bounds, lower), "bracket")
     exceeded = any(step.outcome == "exceeded" for step in steps)
-    return NotFound("none" if exceeded else "generator", failed)
+    return NoSafeLoad("none" if exceeded else "generator", failed)
 
 
 def _between(bounds: Bounds, low: float, high: float) -> float | None:
@@ -267,13 +267,13 @@ def _after_confirming(
     steps, first, last = (*searching, *confirming), confirming[0], confirming[-1]
     if last.outcome == "kept":
         above = _above(steps, last.load)
-        return Found(last.load, above, _limited_by(steps, above))
+        return SafeLoad(last.load, above, _limited_by(steps, above))
     for share in STEPS_DOWN:
         load = max(_rounded(bounds, first.load * share), bounds.floor)
         if load < last.load:
             return _confirm(steps, load)
     exceeded = any(step.outcome == "exceeded" for step in confirming)
-    return NotFound("unconfirmed" if exceeded else "generator", last.load)
+    return NoSafeLoad("unconfirmed" if exceeded else "generator", last.load)
 
 
 def _limited_by(steps: Sequence[Step], above: float | None) -> LimitedBy:

@@ -14,7 +14,7 @@ from trueload.protocol.plan import Duration, Open, Requests
 from trueload.record.figures import RECEIPT, percentile_share
 from trueload.record.schema import NO_CLAIM, Record
 from trueload.record.thresholds import Condition
-from trueload.search.decide import Bounds, Done, Found, NotFound, Step, Try, decide
+from trueload.search.decide import Bounds, Done, NoSafeLoad, SafeLoad, Step, Try, decide
 from trueload.search.judge import (
     Judgement,
     confirming_messages,
@@ -59,7 +59,7 @@ class SearchPlan:
 
 
 @dataclass(frozen=True)
-class Taken:
+class StepResult:
     """One step that was measured and judged."""
 
     next: Try
@@ -122,13 +122,13 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
 
 def search(
     plan: SearchPlan, measure: Measure, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Taken]:
+) -> Iterator[StepResult]:
     """Yield each step once it has been measured.
 
     Ends if nothing is left to try, if the server or one of several cannot be reached from the
     start, or if stopped; the last step may then be cut short.
     """
-    taken: list[Taken] = []
+    taken: list[StepResult] = []
     while not stopped():
         following = decide(plan.bounds, [each.step for each in taken])
         if not isinstance(following, Try):
@@ -142,7 +142,9 @@ def search(
             return
 
 
-def take(plan: SearchPlan, following: Try, record: Record, before: Sequence[Taken] = ()) -> Taken:
+def take(
+    plan: SearchPlan, following: Try, record: Record, before: Sequence[StepResult] = ()
+) -> StepResult:
     """Return a step with its judgement; ``before`` are the steps before it."""
     if following.stage == "recover":
         kept = next(
@@ -155,7 +157,7 @@ def take(plan: SearchPlan, following: Try, record: Record, before: Sequence[Take
         judgement = judge_broadcast(record, plan.limit, following.stage)
     else:
         judgement = judge_step(record, plan.limit, following.stage)
-    return Taken(following, record, judgement)
+    return StepResult(following, record, judgement)
 
 
 def _ends_by_loss(plan: SearchPlan, record: Record) -> bool:
@@ -163,7 +165,7 @@ def _ends_by_loss(plan: SearchPlan, record: Record) -> bool:
     return plan.stop_on_loss and found is not None and found.lost + found.duplicate > 0
 
 
-def _never_began(taken: Sequence[Taken]) -> bool:
+def _never_began(taken: Sequence[StepResult]) -> bool:
     """Whether the first step did not reach every server that it is for.
 
     Most servers can carry that step, so no other load would be measured whole.
@@ -171,22 +173,22 @@ def _never_began(taken: Sequence[Taken]) -> bool:
     return len(taken) == 1 and bool(unreached(taken[0].record))
 
 
-def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
+def outcome(plan: SearchPlan, taken: Sequence[StepResult]) -> Done | None:
     """Return the result of a search; None if it was cut short."""
     if _never_began(taken) and taken[0].record.trouble is None and not taken[0].record.partial:
-        return NotFound("gone", taken[0].next.load)
+        return NoSafeLoad("gone", taken[0].next.load)
     if taken and _ends_by_loss(plan, taken[-1].record):
-        return NotFound("lost", taken[-1].next.load)
+        return NoSafeLoad("lost", taken[-1].next.load)
     done = decide(plan.bounds, [each.step for each in taken])
     if isinstance(done, Try):
         return None
     # If a server leaves clients out, a smaller load without losses proves nothing.
-    above = done.above if isinstance(done, Found) else done.lowest
+    above = done.above if isinstance(done, SafeLoad) else done.lowest
     is_lossy = any(each.next.load == above and each.judgement.is_loss for each in taken)
-    return NotFound("lost", above) if is_lossy and above is not None else done
+    return NoSafeLoad("lost", above) if is_lossy and above is not None else done
 
 
-def _length(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> int:
+def _length(plan: SearchPlan, following: Try, taken: Sequence[StepResult]) -> int:
     per_s = _per_s(plan, following, taken)
     if plan.axis != "clients":
         of_plan = plan.step_ns if following.stage != "recover" else None
@@ -196,7 +198,7 @@ def _length(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> int:
     return confirming_messages(plan.limit, plan.samples, per_s)
 
 
-def _per_s(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> float | None:
+def _per_s(plan: SearchPlan, following: Try, taken: Sequence[StepResult]) -> float | None:
     """Return the requests, or messages, per second that a step will have.
 
     On the rate axis that is its load; otherwise it is the throughput of the last kept step.

@@ -195,7 +195,7 @@ def _gone(record: Record) -> str | None:
 
 
 @dataclass(frozen=True)
-class Unreached:
+class UnreachableServer:
     """A server, or an origin with its URL, to which no connection was established.
 
     ``classes`` are the failures of those connections.
@@ -211,13 +211,13 @@ class Unreached:
         return f"no connection{to} was established{why}"
 
 
-def unreached(record: Record) -> list[Unreached]:
+def unreached(record: Record) -> list[UnreachableServer]:
     """Return what a step could not reach at all: the one server, or some of several origins."""
     if record.connections.established == 0:
         met = record.connections.failed or record.counts.failed
-        return [Unreached(None, frozenset(met))]
+        return [UnreachableServer(None, frozenset(met))]
     return [
-        Unreached(origin.url, frozenset(origin.connect_failed))
+        UnreachableServer(origin.url, frozenset(origin.connect_failed))
         for origin in record.origins or ()
         if origin.is_unreached
     ]

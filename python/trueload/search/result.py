@@ -18,8 +18,8 @@ from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.broadcast_rows import clients_header, clients_line
-from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
-from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
+from trueload.search.decide import Bounds, Done, NoSafeLoad, SafeLoad, Stage, Try
+from trueload.search.execute import UNITS, Axis, SearchPlan, StepResult, outcome, take
 from trueload.search.judge import LimitValue, early_receipts, silence, unreached
 from trueload.text import plain
 from trueload.units import format_count, format_span
@@ -71,7 +71,7 @@ def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
     )
 
 
-def labels(taken: Taken) -> dict[str, str]:
+def labels(taken: StepResult) -> dict[str, str]:
     """Return the labels that the store keeps beside a step's record."""
     return {
         "load": f"{taken.next.load:.12g}",
@@ -80,16 +80,18 @@ def labels(taken: Taken) -> dict[str, str]:
     }
 
 
-def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]) -> list[Taken]:
+def read_steps(
+    plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]
+) -> list[StepResult]:
     """Return the steps of a stored search, from the labels and the record of each row."""
-    taken: list[Taken] = []
+    taken: list[StepResult] = []
     for found, record in stored:
         following = Try(float(found["load"]), cast(Stage, found["stage"]))
         taken.append(take(plan, following, record, taken))
     return taken
 
 
-def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
+def deciding(plan: SearchPlan, taken: Sequence[StepResult]) -> StepResult:
     """Return the step whose verdict is the search's.
 
     It is the step that lost deliveries, the one that ended the search, or the last confirming run,
@@ -97,10 +99,10 @@ def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
     if none did, the last step.
     """
     done = outcome(plan, taken)
-    if isinstance(done, NotFound) and done.why == "lost":
+    if isinstance(done, NoSafeLoad) and done.why == "lost":
         return [each for each in taken if each.next.load == done.lowest][-1]
     kept = [each for each in taken if each.step.outcome == "kept" and each.next.stage != "recover"]
-    ended = isinstance(done, NotFound) and done.why in ("gone", "unrecovered")
+    ended = isinstance(done, NoSafeLoad) and done.why in ("gone", "unrecovered")
     if ended or taken[-1].next.stage == "confirm" or not kept:
         return taken[-1]
     return kept[-1]
@@ -108,7 +110,7 @@ def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
 
 def exit_code(
     plan: SearchPlan,
-    taken: Sequence[Taken],
+    taken: Sequence[StepResult],
     *,
     crossed: bool = False,
     interrupted: bool = False,
@@ -122,18 +124,18 @@ def exit_code(
     done = outcome(plan, taken) if taken else None
     if interrupted:
         return ExitCode.INTERRUPTED
-    if taken and not isinstance(done, Found) and memory_fault(taken[-1].record):
+    if taken and not isinstance(done, SafeLoad) and memory_fault(taken[-1].record):
         return ExitCode.MACHINE
     if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
     verdict = deciding(plan, taken).record.verdict
     if verdict == "invalid" or (strict and verdict == "suspect"):
         return ExitCode.INVALID
-    return ExitCode.THRESHOLD if crossed or not isinstance(done, Found) else ExitCode.OK
+    return ExitCode.THRESHOLD if crossed or not isinstance(done, SafeLoad) else ExitCode.OK
 
 
 def search_json(
-    plan: SearchPlan, taken: Sequence[Taken], run_id: str | None, *, interrupted: bool
+    plan: SearchPlan, taken: Sequence[StepResult], run_id: str | None, *, interrupted: bool
 ) -> dict[str, Any]:
     """Return one object: verdict, checks and result at the top, the records under ``steps``."""
     decided = deciding(plan, taken)
@@ -152,7 +154,7 @@ def search_json(
     }
 
 
-def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
+def result_json(plan: SearchPlan, taken: Sequence[StepResult]) -> dict[str, Any]:
     """Return the result alone.
 
     ``load`` is null unless one was confirmed. ``interval`` is the range of the largest load; its
@@ -161,7 +163,7 @@ def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
     nothing did.
     """
     done, decided = outcome(plan, taken), deciding(plan, taken)
-    found = done if isinstance(done, Found) else None
+    found = done if isinstance(done, SafeLoad) else None
     return {
         "outcome": _outcome_word(done),
         "unit": UNITS[plan.axis],
@@ -177,7 +179,7 @@ def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
     }
 
 
-def limited_by(taken: Sequence[Taken], found: Found) -> str:
+def limited_by(taken: Sequence[StepResult], found: SafeLoad) -> str:
     """Return what failed at the next larger load; for a shortage, what was short."""
     if found.limited_by != "shortage":
         return found.limited_by
@@ -185,7 +187,7 @@ def limited_by(taken: Sequence[Taken], found: Found) -> str:
     return short.of if short is not None else found.limited_by
 
 
-def _shortage_at(taken: Sequence[Taken], load: float | None) -> Shortage | None:
+def _shortage_at(taken: Sequence[StepResult], load: float | None) -> Shortage | None:
     found = [each.judgement.shortage for each in taken if each.next.load == load]
     return next((each for each in reversed(found) if each is not None), None)
 
@@ -193,10 +195,10 @@ def _shortage_at(taken: Sequence[Taken], load: float | None) -> Shortage | None:
 def _outcome_word(done: Done | None) -> str:
     if done is None:
         return "cut short"
-    return "found" if isinstance(done, Found) else done.why
+    return "found" if isinstance(done, SafeLoad) else done.why
 
 
-def _step_json(plan: SearchPlan, taken: Taken) -> dict[str, Any]:
+def _step_json(plan: SearchPlan, taken: StepResult) -> dict[str, Any]:
     return {
         **taken.record.model_dump(mode="json"),
         "step": {
@@ -221,7 +223,7 @@ def _value_json(found: LimitValue) -> dict[str, Any]:
     }
 
 
-def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False) -> str:
+def sentence(plan: SearchPlan, taken: Sequence[StepResult], *, by_user: bool = False) -> str:
     """Return the result in one sentence; ``by_user`` says that the user ended the search."""
     done, limit = outcome(plan, taken), plan.limit.text
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
@@ -230,7 +232,7 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
         if kept is None:
             return f"{stopped}; none had kept {limit} until then"
         return f"{stopped}; the largest that kept {limit} until then was {load_text(plan, kept)}"
-    if isinstance(done, Found):
+    if isinstance(done, SafeLoad):
         text = f"{load_text(plan, done.load)} is the largest load confirmed to keep {limit}"
         if done.limited_by == "server":
             return f"{text}; {load_text(plan, done.above or 0)} did not"
@@ -277,7 +279,7 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
     return f"no load keeps to {limit}; {tried}"
 
 
-def _blame(taken: Iterable[Taken]) -> str:
+def _blame(taken: Iterable[StepResult]) -> str:
     """Say how our side spoiled these steps, or what they lacked."""
     reasons: list[str] = []
     for each in taken:
@@ -289,7 +291,7 @@ def _blame(taken: Iterable[Taken]) -> str:
     return " or ".join(dict.fromkeys(reasons))
 
 
-def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
+def _largest(plan: SearchPlan, taken: Iterable[StepResult]) -> list[str]:
     """A line on how few receipts the maximum of a broadcast's step is the largest of."""
     found = [figures.latency(each.record).figures.largest_of for each in taken]
     few = [format_count(of) for of in sorted(of for of in found if of is not None)]
@@ -300,7 +302,7 @@ def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
 
 
 def search_lines(
-    plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True, by_user: bool = False
+    plan: SearchPlan, taken: Sequence[StepResult], *, steps: bool = True, by_user: bool = False
 ) -> list[str]:
     """Return the lines to show: the steps, if ``steps`` is set, the result and the deciding step.
 
@@ -316,7 +318,7 @@ def search_lines(
     lines += ["", *shown, ""] if steps else [""]
     lines += _largest(plan, taken)
     decided = deciding(plan, taken)
-    if isinstance(outcome(plan, taken), Found):
+    if isinstance(outcome(plan, taken), SafeLoad):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
         lines.append(f"{'confirmed':<13}{measured}")
     lines.append(f"{'result':<13}{sentence(plan, taken, by_user=by_user)}")
@@ -339,7 +341,7 @@ def step_header(plan: SearchPlan) -> list[str]:
     return clients_header().splitlines() if plan.axis == "clients" else []
 
 
-def step_line(plan: SearchPlan, taken: Taken) -> str:
+def step_line(plan: SearchPlan, taken: StepResult) -> str:
     """Return the line of one step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
     if plan.axis == "clients":
         return clients_line(taken)

@@ -17,7 +17,7 @@ import os
 import struct
 from pathlib import Path
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.files.private import open_descriptor
 
 # struct flock of the kernel: type, whence, start, length, pid (0 for these locks), padding.
@@ -30,7 +30,7 @@ class HeldError(Exception):
     """Another holder has the run."""
 
 
-class RunLock(Closing):
+class RunLock(Closeable):
     """One run, held until closed."""
 
     def __init__(self, store: Path, seq: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from trueload.errors import UserError
 from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
 FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed, it takes several times that
@@ -99,10 +99,10 @@ def _to_run(value: Any) -> Run:
     )
 
 
-def _to_rows(values: Any) -> Iterator[Row | Damaged]:
+def _to_rows(values: Any) -> Iterator[Row | DamagedRow]:
     for value in values:
         if value["outcome"] == "damaged":
-            yield Damaged(value["number"], _text(value["reason"]))
+            yield DamagedRow(value["number"], _text(value["reason"]))
             continue
         record = value["record"]
         yield Row(

@@ -2,9 +2,9 @@
 
 How: WAL with ``synchronous=FULL``, and one transaction per row. So a row whose ``add_…`` has
 returned survives ``kill -9`` and a power cut. Every row has a SHA-256 of its content, and every run
-the number of its rows, so a flipped bit is noticed. What cannot be read is reported as ``Damaged``,
-never silently left out and never returned as if it were right. Order is by sequence number, not by
-the clock. Several processes may use one store at once.
+the number of its rows, so a flipped bit is noticed. What cannot be read is reported as
+``DamagedRow``, never silently left out and never returned as if it were right. Order is by sequence
+number, not by the clock. Several processes may use one store at once.
 
 ``Store.open`` raises ``UserError`` for a path that cannot be one; every later failure of the disk
 is a ``StoreError``.
@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
 from trueload.record.removed_fields import read_record
@@ -45,7 +45,7 @@ from trueload.store.file import (
 from trueload.store.lock import HeldError, RunLock, is_held
 from trueload.store.tags import check_name, read_tags, remove_tag, write_tag
 
-__all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
+__all__ = ["DamagedRow", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
 Outcome = Literal["measured", "skipped", "failed", "unsupported"]
 RunState = Literal["running", "finished", "partial", "interrupted", "deleted"]
@@ -107,14 +107,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedRow:
     """A row that is not as it was written; ``number`` is None if not even that can be read."""
 
     number: int | None
     why: str
 
 
-class Store(Closing):
+class Store(Closeable):
     """An open store; a context manager. Open one per process and thread."""
 
     def __init__(
@@ -262,7 +262,7 @@ class Store(Closing):
         with self._writing() as db:
             return self._update_run(db, self._run_by_seq(run.seq), state=state, ended_at=now_iso())
 
-    def restore_run(self, run: Run, rows: Iterable[Row | Damaged]) -> Run:
+    def restore_run(self, run: Run, rows: Iterable[Row | DamagedRow]) -> Run:
         """Add a run of another store, with its rows; damaged ones are missing then, too.
 
         A run that is here already is left as it is.
@@ -315,9 +315,9 @@ class Store(Closing):
             return run
         return replace(run, state="interrupted")
 
-    def damaged_runs(self) -> list[Damaged]:
+    def damaged_runs(self) -> list[DamagedRow]:
         """Runs that are not as they were written."""
-        return [run for run in self._scan_runs() if isinstance(run, Damaged)]
+        return [run for run in self._scan_runs() if isinstance(run, DamagedRow)]
 
     def find_run(self, selector: str) -> Run:
         """The run named by its id, a unique prefix of it, its tag, or ``last``: the latest one in
@@ -352,7 +352,7 @@ class Store(Closing):
         record = self.only_record(run)
         return record is None or record.counts.issued > 0
 
-    def rows(self, run: Run) -> Iterator[Row | Damaged]:
+    def rows(self, run: Run) -> Iterator[Row | DamagedRow]:
         """The run's rows in the order of writing, one at a time; unreadable ones are in their
         place."""
         with contextlib.suppress(StoreError):
@@ -360,8 +360,8 @@ class Store(Closing):
         expected = 1
         for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
             row = _to_row(fields)
-            if isinstance(row, Damaged):
-                yield Damaged(expected, row.why)
+            if isinstance(row, DamagedRow):
+                yield DamagedRow(expected, row.why)
                 expected += 1
                 continue
             yield from _missing(expected, row.number)
@@ -369,7 +369,7 @@ class Store(Closing):
             yield row
         yield from _missing(expected, run.row_count + 1)
 
-    def row(self, run: Run, seq: int) -> Row | Damaged | None:
+    def row(self, run: Run, seq: int) -> Row | DamagedRow | None:
         """One row of the run by its sequence number; None if it has no such row."""
         try:
             found = self._db.execute(
@@ -377,7 +377,7 @@ class Store(Closing):
                 (run.seq, seq),
             ).fetchone()
         except sqlite3.DatabaseError:
-            return Damaged(None, UNREADABLE)
+            return DamagedRow(None, UNREADABLE)
         return None if found is None else _to_row(found)
 
     # ---- reading, row by row, so that one bad page does not hide the rest
@@ -389,12 +389,12 @@ class Store(Closing):
             ).fetchone()
         except sqlite3.DatabaseError as error:
             raise read_error(self.path, error) from error
-        run = Damaged(None, UNREADABLE) if found is None else _to_run(found)
-        if isinstance(run, Damaged):
+        run = DamagedRow(None, UNREADABLE) if found is None else _to_run(found)
+        if isinstance(run, DamagedRow):
             raise read_error(self.path, run.why)
         return run
 
-    def _scan_runs(self) -> Iterator[Run | Damaged]:
+    def _scan_runs(self) -> Iterator[Run | DamagedRow]:
         last = self._last_seq("runs")  # before the scan: more may come meanwhile
         expected = 1
         for fields in self._scan("runs", _RUN_COLUMNS, "1", ()):
@@ -402,7 +402,7 @@ class Store(Closing):
             expected = fields[0] + 1
             yield _to_run(fields)
         if last is None:
-            yield Damaged(None, "it cannot be read how many runs there are")
+            yield DamagedRow(None, "it cannot be read how many runs there are")
         else:
             yield from _missing(expected, last + 1, numbered=False)
 
@@ -491,15 +491,15 @@ def _is_seq(value: object) -> bool:
     return isinstance(value, int) and 0 < value < SEQ_MAX
 
 
-def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged]:
+def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[DamagedRow]:
     """Report the rows missing from ``first`` to before ``end``. The number may itself be damaged
     and huge, so beyond a limit only their count is reported."""
     shown = range(first, end)[:MISSING_MAX]
     for number in shown:
-        yield Damaged(number if numbered else None, UNREADABLE)
+        yield DamagedRow(number if numbered else None, UNREADABLE)
     if end - first > MISSING_MAX:
         more = end - first - MISSING_MAX
-        yield Damaged(None, f"{more:,} more are missing")
+        yield DamagedRow(None, f"{more:,} more are missing")
 
 
 def _insert_run(db: sqlite3.Connection, run: Run) -> None:
@@ -540,14 +540,14 @@ def _row_fields(run_seq: int, row: Row) -> tuple[Any, ...]:
     return (seq, run_seq, *others)
 
 
-def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
+def _to_run(fields: tuple[Any, ...]) -> Run | DamagedRow:
     if _checksum(fields[:-1]) != fields[-1]:
-        return Damaged(None, "its content does not match its checksum")
+        return DamagedRow(None, "its content does not match its checksum")
     seq, id_, kind, title, command, plan, *others = fields[:-1]
     try:
         words, planned = tuple(json.loads(command)), json.loads(plan)
     except (ValueError, RecursionError) as error:
-        return Damaged(None, f"it cannot be read by this version: {error}")
+        return DamagedRow(None, f"it cannot be read by this version: {error}")
     return Run(seq, id_, kind, title, words, planned, *others)
 
 
@@ -570,12 +570,14 @@ def _unpack(record: bytes) -> bytes:
     return text
 
 
-def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
+def _to_row(fields: tuple[Any, ...]) -> Row | DamagedRow:
     seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
     if _checksum(fields[:-1]) != fields[-1]:
-        return Damaged(None, "its content does not match its checksum")
+        return DamagedRow(None, "its content does not match its checksum")
     try:
         parsed = None if record is None else read_record(_unpack(record))
     except (ValueError, zlib.error) as error:  # of another version: the checksum is right
-        return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
+        return DamagedRow(
+            number, f"its record cannot be read by this version: {_in_one_line(error)}"
+        )
     return Row(seq, number, key, json.loads(labels), outcome, reason, detail, added_at, parsed)

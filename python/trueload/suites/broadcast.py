@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.record.schema import Record
-from trueload.runner.trials import Searched, Step
+from trueload.runner.trials import SearchOutcome, Step
 from trueload.search.crowd import Crowd
-from trueload.search.decide import Done, Found, NotFound, Try
+from trueload.search.decide import Done, NoSafeLoad, SafeLoad, Try
 from trueload.search.execute import (
     SearchPlan,
-    Taken,
+    StepResult,
     outcome,
     search,
     spec_at,
@@ -28,7 +28,7 @@ from trueload.trial.spec import Interrupt, OnProgress, TrialSpec
 
 def measure_broadcast(
     plan: SuitePlan, spec: TrialSpec, interrupt: Interrupt, on_progress: OnProgress | None
-) -> Searched:
+) -> SearchOutcome:
     """Run all steps of one trial; ends early if interrupted, or if the subject has ended."""
     wanted = search_plan(plan, spec.load.connections)
     with Crowd(interrupt, wanted.bounds.ceiling) as crowd:
@@ -48,20 +48,20 @@ def _why_unfound(done: Done | None) -> str:
     """Return what prevented a result that can be ranked; '' if nothing did."""
     if done is None:
         return "cut short"
-    return done.why if isinstance(done, NotFound) and done.why != "none" else ""
+    return done.why if isinstance(done, NoSafeLoad) and done.why != "none" else ""
 
 
-def searched(plan: SearchPlan, taken: Sequence[Taken]) -> Searched:
+def searched(plan: SearchPlan, taken: Sequence[StepResult]) -> SearchOutcome:
     """Return the result of a trial. Pure."""
     decided, done = deciding(plan, taken), outcome(plan, taken)
-    found = done if isinstance(done, Found) else None
+    found = done if isinstance(done, SafeLoad) else None
     steps = tuple(
         Step(each.record, {**labels(each), "step": str(number)})
         for number, each in enumerate(taken, 1)
         if each is not decided
     )
     above = "" if found is None or found.above is None else f"{found.above:.12g}"
-    return Searched(
+    return SearchOutcome(
         record=decided.record,
         labels={
             **labels(decided),

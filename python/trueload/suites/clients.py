@@ -25,7 +25,7 @@ from trueload.runner.client_session import (
 )
 from trueload.runner.cpus import Layout
 from trueload.runner.process import StartError
-from trueload.runner.trials import Failed, Measured
+from trueload.runner.trials import TrialFailure, TrialResult
 from trueload.subjects.manifest import Subject
 from trueload.suites.plan import NS_PER_MS, Cell, SuitePlan, Trial, rounds
 
@@ -44,7 +44,7 @@ class ClientTrials:
 
     def measure(
         self, trial: Trial, subject: Subject, built: Build, layout: Layout
-    ) -> Measured | Failed:
+    ) -> TrialResult | TrialFailure:
         """Run one repetition. Raises ``UserError``, ``OSError``, ``BuildError`` for our side."""
         with self.watch() as on_progress:
             return self._measure(trial, subject, built, layout, on_progress)
@@ -56,15 +56,15 @@ class ClientTrials:
         built: Build,
         layout: Layout,
         on_progress: OnClientProgress | None,
-    ) -> Measured | Failed:
+    ) -> TrialResult | TrialFailure:
         try:
             session = self._at_work(trial.cell, subject, built, layout, on_progress)
         except UnsupportedError as why:
             self.close()
-            return Failed(str(why), "", unsupported=True)
+            return TrialFailure(str(why), "", unsupported=True)
         except StartError as error:
             self.close()
-            return Failed(f"it cannot be started: {error}", "")
+            return TrialFailure(f"it cannot be started: {error}", "")
         except (ClientError, ValueError, EngineError) as error:
             return self._failed(error)
         try:
@@ -73,7 +73,7 @@ class ClientTrials:
             return self._failed(error)
         last = any(trial.repetition == numbers[-1] for numbers in rounds(self.plan))
         fault = self._end(session) if last else None
-        return Measured(record, None, None, "", fault=fault)
+        return TrialResult(record, None, None, "", fault=fault)
 
     def close(self) -> None:
         """End the process and its server. Idempotent: calling it again does nothing."""
@@ -108,7 +108,7 @@ class ClientTrials:
         session.begin()
         return session
 
-    def _failed(self, error: Exception) -> Failed:
+    def _failed(self, error: Exception) -> TrialFailure:
         """Return the fault of the client, or of our server; nothing of either is left."""
         tail = ""
         if self._session is not None:
@@ -116,8 +116,8 @@ class ClientTrials:
             tail = self._session.client.processes.log_tail()
         self.close()
         if isinstance(error, EngineError):
-            return Failed(f"the reference server failed: {error}", tail, again=True)
-        return Failed(str(error), tail, again=True)
+            return TrialFailure(f"the reference server failed: {error}", tail, again=True)
+        return TrialFailure(str(error), tail, again=True)
 
     def _end(self, session: ClientSession) -> str | None:
         """End the process after the last repetition of a round; return its fault, if any."""

@@ -24,7 +24,7 @@ from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.cpus import (
     Layout,
-    Unfit,
+    NoLayout,
     available_cpus,
     lay_out,
     lay_out_client,
@@ -33,7 +33,7 @@ from trueload.runner.cpus import (
 )
 from trueload.runner.files import hard_limit
 from trueload.runner.hosts import LocalHost, SubjectHost
-from trueload.runner.trials import Failed, Measure, Measured, run_subject
+from trueload.runner.trials import Measure, TrialFailure, TrialResult, run_subject
 from trueload.store.runs import Row, Run, Store
 from trueload.subjects.contracts import AnyContract, document_bytes
 from trueload.subjects.manifest import Subject
@@ -69,7 +69,7 @@ class Events:
 
     talk: Talk = lambda line: None
     trial_starts: Callable[[Trial, int, int], None] = lambda trial, number, of: None
-    trial_ended: Callable[[Trial, Measured | Failed], None] = lambda trial, outcome: None
+    trial_ended: Callable[[Trial, TrialResult | TrialFailure], None] = lambda trial, outcome: None
 
 
 @dataclass
@@ -216,7 +216,7 @@ class Execution:
         if outcome is None:
             return
         self.events.trial_ended(trial, outcome)
-        if isinstance(outcome, Measured):
+        if isinstance(outcome, TrialResult):
             self._add_record(trial, outcome)
             self._measure_reference(cell.load, opens=False)
         elif cell.load.pools is not None:
@@ -239,7 +239,7 @@ class Execution:
         outcome = (
             None if isinstance(layout, str) else self._measure(trial, layout, is_reference=True)
         )
-        if not isinstance(outcome, Measured) or outcome.record.partial:
+        if not isinstance(outcome, TrialResult) or outcome.record.partial:
             return
         self._references += 1
         key = f"{load.key} reference {self._references} {outcome.record.id}"
@@ -247,7 +247,7 @@ class Execution:
         self.store.add_record(self.run, outcome.record, key=key, labels=labels)
         self._beside = load.key
 
-    def _give_up_client(self, trial: Trial, outcome: Failed) -> None:
+    def _give_up_client(self, trial: Trial, outcome: TrialFailure) -> None:
         """What did not go well is not tried again: its process has gone, and the others of the cell
         would wait as long for another."""
         cell = trial.cell
@@ -270,7 +270,9 @@ class Execution:
         """What a subject that failed once will fail at again."""
         return (cell.subject.name, cell.load.cores, cell.load.at_once > 1, cell.load.over_tls)
 
-    def _measure_with_all_hosts(self, trial: Trial, layout: Layout) -> Measured | Failed | None:
+    def _measure_with_all_hosts(
+        self, trial: Trial, layout: Layout
+    ) -> TrialResult | TrialFailure | None:
         """Measure again what a lost host has spoilt. What was heard of it is kept. Raises
         ``HostsLostError`` if a host stays away."""
         why = ""
@@ -280,14 +282,14 @@ class Execution:
             outcome = self._measure(trial, layout)
             if self.stopped() or (why := lost_host(outcome)) == "":
                 return outcome
-            if isinstance(outcome, Measured):
+            if isinstance(outcome, TrialResult):
                 self.events.trial_ended(trial, outcome)
                 self._add_record(trial, outcome)
         raise HostsLostError(self.run.id, trial.key, why)
 
     def _measure(
         self, trial: Trial, layout: Layout, *, is_reference: bool = False
-    ) -> Measured | Failed | None:
+    ) -> TrialResult | TrialFailure | None:
         """None if the user wanted the end before anything was measured."""
         load = self.plan.load_of(trial.cell.load)
         name = trial.cell.subject.name
@@ -307,14 +309,14 @@ class Execution:
                     stopped=self.stopped,
                 )
         except BuildError as error:
-            return Failed(error.reason, error.log_tail, again=True)
+            return TrialFailure(error.reason, error.log_tail, again=True)
         except UserError as error:
             lost = isinstance(error, HostError)
-            return Failed(f"{error.message}; {error.hint}", "", again=True, lost=lost)
+            return TrialFailure(f"{error.message}; {error.hint}", "", again=True, lost=lost)
         except (OSError, EngineError) as error:
             lost = isinstance(error, EngineError) and error.kind == "lost"
-            return Failed(f"it cannot be run: {error}", "", again=True, lost=lost)
-        return None if self.stopped() and isinstance(outcome, Failed) else outcome
+            return TrialFailure(f"it cannot be run: {error}", "", again=True, lost=lost)
+        return None if self.stopped() and isinstance(outcome, TrialFailure) else outcome
 
     def _layout(self, cell: Cell) -> Layout | str:
         """Where both run, or why the cell is skipped. A client that can do with one CPU only gets
@@ -337,9 +339,9 @@ class Execution:
             self.plan.threads,
             self.plan.share_cpus,
         )
-        return layout.reason if isinstance(layout, Unfit) else layout
+        return layout.reason if isinstance(layout, NoLayout) else layout
 
-    def _add_record(self, trial: Trial, outcome: Measured) -> None:
+    def _add_record(self, trial: Trial, outcome: TrialResult) -> None:
         # What the user or a lost host cut short is kept, and done again: its key is another.
         searched = outcome.searched
         partial = outcome.record.partial or (searched is not None and not searched.finished)
@@ -434,9 +436,9 @@ class HostsLostError(UserError):
         )
 
 
-def lost_host(outcome: Measured | Failed | None) -> str:
+def lost_host(outcome: TrialResult | TrialFailure | None) -> str:
     """How a host of the load or of the subject was lost in a trial; empty if none was. Pure."""
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, TrialFailure):
         return outcome.reason if outcome.lost else ""
     if outcome is None:
         return ""

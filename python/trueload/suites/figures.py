@@ -41,7 +41,7 @@ BOUNDED = (*SHOWN_RANKS, "p95")
 
 
 @dataclass(frozen=True)
-class Carried:
+class BroadcastCapacity:
     """What one repetition of a broadcast came to, with as many clients as it carried."""
 
     clients: float
@@ -80,7 +80,7 @@ class Figures:
     p50_ours_ms: float | None = None
     """The generator's own part; None where it is not known."""
     p99_ours_ms: float | None = None
-    carried: Carried | None = None
+    carried: BroadcastCapacity | None = None
     apachebench: ApacheBench | None = None
     client: ClientFigures | None = None
     accounts: Mapping[str, Any] = field(default_factory=dict)
@@ -202,11 +202,11 @@ def _share(cpu_s: float | None, window_s: float) -> float | None:
     return cpu_s / window_s if cpu_s is not None and window_s > 0 else None
 
 
-def _carried(record: Record, labels: Mapping[str, str]) -> Carried | None:
+def _carried(record: Record, labels: Mapping[str, str]) -> BroadcastCapacity | None:
     if "clients" not in labels or labels.get("unfound"):
         return None
     above, found = labels.get("above"), record.deliveries
-    return Carried(
+    return BroadcastCapacity(
         clients=float(labels["clients"]),
         above=float(above) if above and labels.get("limited_by") == "server" else None,
         deliveries_per_s=found.per_s if found is not None else None,
@@ -285,14 +285,14 @@ def _middle(account: Account, some: Sequence[Figures], by_rate: Sequence[Figures
     return account.middle(known) if known else None
 
 
-def _carried_together(some: Sequence[Carried]) -> Carried | None:
+def _carried_together(some: Sequence[BroadcastCapacity]) -> BroadcastCapacity | None:
     def middle(name: str) -> float | None:
         values = [getattr(each, name) for each in some]
         return stats.median([value for value in values if value is not None])
 
     if not some:
         return None
-    return Carried(
+    return BroadcastCapacity(
         clients=middle("clients") or 0.0,
         above=middle("above"),
         deliveries_per_s=middle("deliveries_per_s"),

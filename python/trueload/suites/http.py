@@ -1,7 +1,4 @@
-"""The loads of a suite over HTTP/2, over TLS, or of several paths: all but their connections.
-
-Pure.
-"""
+"""The loads of a suite over HTTP/2, over TLS, or of several paths: all but connections. Pure."""
 
 from __future__ import annotations
 

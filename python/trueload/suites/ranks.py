@@ -27,7 +27,7 @@ SCORE_MIN = 1e-3
 
 
 @dataclass(frozen=True)
-class Scored:
+class RowScore:
     """What a row is ranked by: the score of each repetition, their median, and whether the program
     may carry more than that."""
 
@@ -58,7 +58,7 @@ def places(count: int, above: set[tuple[int, int]]) -> list[Places]:
     ]
 
 
-def known_above(rows: Sequence[Scored]) -> set[tuple[int, int]]:
+def known_above(rows: Sequence[RowScore]) -> set[tuple[int, int]]:
     """The pairs of rows (higher, lower), by number, of which the first is known to be above.
 
     Nothing is known to be above a lower bound, and nothing of a row with a single repetition.
@@ -92,7 +92,7 @@ class _Described:
     count: int
 
 
-def _describe(row: Scored) -> _Described:
+def _describe(row: RowScore) -> _Described:
     logs = [math.log(max(score, SCORE_MIN)) for score in row.scores]
     count = len(logs)
     mean = math.fsum(logs) / count if count else 0.0

@@ -46,7 +46,7 @@ def state_of(record: Record) -> State:
 
 
 @dataclass(frozen=True)
-class Usual:
+class UsualState:
     """The state that most repetitions of a run had. ``nearest_ns``: the nearest look of all."""
 
     apart: Apart
@@ -73,11 +73,11 @@ class Usual:
 APART = {"near": "near each other", "far": "far apart", "moved": "moved meanwhile"}
 
 
-def usual_of(states: Sequence[State]) -> Usual:
+def usual_of(states: Sequence[State]) -> UsualState:
     """The state of most repetitions: near where as many were far."""
     nearest_ns = min((ns for state in states for ns in state.latencies_ns), default=0.0)
-    classes = Usual("unknown", nearest_ns)
+    classes = UsualState("unknown", nearest_ns)
     counts = Counter(classes.apart_of(state) for state in states)
     if not counts["near"] and not counts["far"]:
         return classes
-    return Usual("far" if counts["far"] > counts["near"] else "near", nearest_ns)
+    return UsualState("far" if counts["far"] > counts["near"] else "near", nearest_ns)

@@ -20,12 +20,12 @@ from trueload.record.schema import (
     Record,
     Verdict,
 )
-from trueload.store.runs import Damaged, Outcome, Row
+from trueload.store.runs import DamagedRow, Outcome, Row
 from trueload.suites.definition import PublishedTable
 from trueload.suites.figures import MACHINE_CHECKS, Figures, figures, together
 from trueload.suites.pairs import Pairing, is_reference
 from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
-from trueload.suites.ranks import REPETITIONS_MIN, Places, Scored, known_above, places
+from trueload.suites.ranks import REPETITIONS_MIN, Places, RowScore, known_above, places
 from trueload.suites.states import usual_of
 from trueload.suites.steps import Search, step_text
 from trueload.verdict import SEVERITY
@@ -112,10 +112,10 @@ class Summary:
         return None if self.places is None else self.places.first
 
     @property
-    def scored(self) -> Scored:
+    def scored(self) -> RowScore:
         """What it is ranked by where not all have ratios."""
         scores = tuple(trial.score for trial in self.trials)
-        return Scored(scores, self.score or 0.0, self.lower_bound)
+        return RowScore(scores, self.score or 0.0, self.lower_bound)
 
     @property
     def ratios(self) -> tuple[float, ...]:
@@ -135,7 +135,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Collected:
+class RunCells:
     """A run's rows by cell, in the plan's order, with what concerns the whole: ``moved`` says
     whether the host moved the CPUs from row to row, empty where it did not."""
 
@@ -145,7 +145,7 @@ class Collected:
     moved: str = ""
 
 
-def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
+def collect(plan: SuitePlan, rows: Iterable[Row | DamagedRow]) -> RunCells:
     """Reads the rows once, keeping a dozen numbers of each."""
     by_key: dict[str, CellRows] = {}
     for subject in plan.subjects:
@@ -157,7 +157,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
     latencies: list[CoreLatency | None] = []
     pairing = Pairing()
     for row in rows:
-        if isinstance(row, Damaged):
+        if isinstance(row, DamagedRow):
             number = "a row" if row.number is None else f"row {row.number}"
             damaged.append(f"{number} is damaged: {row.why}")
             continue
@@ -182,7 +182,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
     cells = tuple(by_key.values())
     if plan.takes_again:
         _mark_unlike(cells)
-    return Collected(cells, tuple(checks.values()), tuple(damaged), moved_text(latencies))
+    return RunCells(cells, tuple(checks.values()), tuple(damaged), moved_text(latencies))
 
 
 def _mark_unlike(cells: Sequence[CellRows]) -> None:
@@ -418,7 +418,7 @@ class LoadTable:
         return (*self.ranked, *self.invalid, *self.traps)
 
 
-def tabulate(collected: Collected, plan: SuitePlan) -> list[LoadTable]:
+def tabulate(collected: RunCells, plan: SuitePlan) -> list[LoadTable]:
     """One table per load, of clients one per limit of open files, in the plan's order. Pure."""
     first = {_table_key(load): load for load in reversed(plan.loads)}
     by_load: dict[PlannedLoad, list[Summary]] = {}
@@ -480,11 +480,11 @@ def _ranked(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
     return tuple(replace(each, places=where) for each, where in zip(summaries, found, strict=True))
 
 
-def scored_alike(rows: Sequence[Summary]) -> list[Scored]:
+def scored_alike(rows: Sequence[Summary]) -> list[RowScore]:
     """What rows of one suite are ranked by: ratios to the reference, if all have them."""
     if not all(row.ratios for row in rows):
         return [row.scored for row in rows]
-    return [Scored(row.ratios, stats.median(row.ratios) or 0.0, row.lower_bound) for row in rows]
+    return [RowScore(row.ratios, stats.median(row.ratios) or 0.0, row.lower_bound) for row in rows]
 
 
 def in_order_of_figures(rows: Sequence[Summary]) -> list[Summary]:

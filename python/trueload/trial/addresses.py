@@ -9,13 +9,11 @@ from dataclasses import replace
 from trueload.machine.facts import count_ports
 from trueload.machine.ports import SETS, sources
 from trueload.request.route import Route
-from trueload.request.url import Target
+from trueload.request.url import Url
 from trueload.trial.spec import TrialSpec
 
 
-def with_addresses(
-    spec: TrialSpec, route: Route, target: Target, origins: Sequence[Target]
-) -> TrialSpec:
+def with_addresses(spec: TrialSpec, route: Route, target: Url, origins: Sequence[Url]) -> TrialSpec:
     """Return the specification with the addresses of its origins.
 
     Asks the system's resolver, in bounded time. If one origin cannot be resolved the load as asked

@@ -18,7 +18,7 @@ from functools import partial
 
 from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.trial import make_record
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError, FailureKind
 from trueload.engines.fleet import Fleet
@@ -118,7 +118,7 @@ def run_trial(
         return session.measure(*make_phases(spec), last=True)
 
 
-class Session(Closing):
+class Session(Closeable):
     """An engine with its connections, and one window of load after another over them.
 
     Each window leaves a record, as if it were a trial of its own. A context manager that leaves

@@ -87,10 +87,10 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
     if not found_at(addresses, udp=udp):
         return None, None
     find = partial(found_at, addresses, udp=udp)
-    return ProcessTree(Followed(lambda known: find(known=known))), "found"
+    return ProcessTree(ServerProcesses(lambda known: find(known=known))), "found"
 
 
-class Followed:
+class ServerProcesses:
     """The server's processes that were found, for as long as they live.
 
     A server that has closed its socket, for good or for a while, still works, and its earlier use

@@ -218,7 +218,7 @@ class Interrupt(Protocol):
 
 
 @dataclass(frozen=True)
-class NeverAsked:
+class NoInterrupt:
     """An ``Interrupt`` that is never requested."""
 
     requested: bool = False

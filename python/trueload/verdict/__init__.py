@@ -4,8 +4,7 @@ A check's status is ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``. O
 verdict invalid, and one *warn* makes it suspect. *bound* leaves the verdict unchanged: the
 throughput is a lower bound. Every ``why`` is one line with the figures that decided. Thresholds are
 constants beside their check, with their source. To add a check, declare a `Definition` below its
-compute function, in any module of this package, and explain it in docs/method.md. This package must
-not know how a trial is run or shown.
+compute function, in any module of this package, and explain it in docs/method.md.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pkgutil
 from collections.abc import Sequence
 
 from trueload.record.schema import Check, Record, Verdict
-from trueload.verdict.client_share import ClientPart, client_parts
+from trueload.verdict.client_share import GeneratorShare, client_parts
 from trueload.verdict.common import Definition
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
@@ -26,7 +25,7 @@ __all__ = [
     "CHECKS",
     "GENERATOR_FULL",
     "SEVERITY",
-    "ClientPart",
+    "GeneratorShare",
     "client_parts",
     "decide",
     "is_lower_bound",

@@ -52,7 +52,7 @@ CLOSED_BOUND = Limits(0.50, OPEN_WARN.least_ns)
 
 
 @dataclass(frozen=True)
-class ClientPart:
+class GeneratorShare:
     """The generator's part of one percentile of the latency; both in ns."""
 
     percentile: str
@@ -75,7 +75,7 @@ class ClientPart:
         return f"{self.percentile} {whole}, of which {ours} ours"
 
 
-def client_parts(record: Record) -> tuple[ClientPart, ...]:
+def client_parts(record: Record) -> tuple[GeneratorShare, ...]:
     """Return the generator's part of p50 and of p99, if known.
 
     It is the sum of the same percentile at both ends. It is at most the difference between this
@@ -85,7 +85,7 @@ def client_parts(record: Record) -> tuple[ClientPart, ...]:
     return tuple(_parts(record))
 
 
-def _parts(record: Record) -> Iterator[ClientPart]:
+def _parts(record: Record) -> Iterator[GeneratorShare]:
     send, receive = record.client_ns.send, record.client_ns.receive
     if send is None or receive is None or is_slow_client(record):
         return
@@ -97,7 +97,7 @@ def _parts(record: Record) -> Iterator[ClientPart]:
         round_trip_ns = getattr(record.round_trip_ns, name) or 0
         above_ns = max(0, found.value - round_trip_ns)
         ours_ns = min(getattr(send, name) + getattr(receive, name), above_ns)
-        yield ClientPart(name, ours_ns, found.value)
+        yield GeneratorShare(name, ours_ns, found.value)
 
 
 def check_client_share(record: Record) -> Finding:
@@ -137,18 +137,18 @@ CLIENT_SHARE = Definition(
 )
 
 
-Judged = tuple[Status, float, ClientPart]
+Judged = tuple[Status, float, GeneratorShare]
 """The status of one percentile, the share that decided, and the part."""
 
 
-def _judged_open(part: ClientPart) -> Judged:
+def _judged_open(part: GeneratorShare) -> Judged:
     warn, fail = _limit(part, OPEN_WARN), _limit(part, OPEN_FAIL)
     if part.share >= fail:
         return "fail", fail, part
     return ("warn" if part.share >= warn else "pass"), warn, part
 
 
-def _judged_closed(is_server_full: bool, part: ClientPart) -> Judged:
+def _judged_closed(is_server_full: bool, part: GeneratorShare) -> Judged:
     """Judge a closed loop.
 
     If most answers wait for the generator, and the server is not full, a quicker generator would
@@ -171,7 +171,7 @@ def _severity(judged: Judged) -> tuple[int, float]:
     return SEVERITY[status], part.share / limit
 
 
-def _limit(part: ClientPart, limits: Limits) -> float:
+def _limit(part: GeneratorShare, limits: Limits) -> float:
     """The share that the generator's part of this percentile must stay below."""
     return max(limits.share, limits.least_ns[part.percentile] / part.of_ns)
 

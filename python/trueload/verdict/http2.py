@@ -6,7 +6,7 @@ Pure functions of a record.
 from __future__ import annotations
 
 from trueload.protocol.plan import Duration
-from trueload.record.accounts.http2 import Http2, Waited
+from trueload.record.accounts.http2 import Http2, WaitShares
 from trueload.record.schema import Record
 from trueload.units import format_count, format_share
 from trueload.verdict.common import (
@@ -35,7 +35,7 @@ WINDOWS: dict[str, str] = {
     "send_connection": "our bodies waited for the server's window of the connection",
     "send_stream": "our bodies waited for the server's window of their stream",
 }
-"""For each field of `Waited` about a window: who waited, and for whose window."""
+"""For each field of `WaitShares` about a window: who waited, and for whose window."""
 
 
 def check_protocol(record: Record) -> Finding:
@@ -198,7 +198,7 @@ def check_flow_control(record: Record) -> Finding:
     return Finding("warn", window_text(found.waited), share, FLOW_WARN)
 
 
-def window_text(waited: Waited) -> str:
+def window_text(waited: WaitShares) -> str:
     """Return whose windows requests waited for, the costliest first."""
     shares = {name: getattr(waited, name) for name in WINDOWS}
     worst = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trueload.record import figures
-from trueload.record.sample import WARN_PART, Late, Stood, lateness_at
+from trueload.record.sample import WARN_PART, StallEffect, StallGroup, lateness_at
 from trueload.record.schema import Record, Status
 from trueload.record.stalls import caused_stalls, is_limited, our_stalls
 from trueload.stats import can_bound
@@ -78,7 +78,7 @@ HICCUP = Definition(
 )
 
 
-def _stood_share(record: Record, stood: Sequence[Stood]) -> float:
+def _stood_share(record: Record, stood: Sequence[StallGroup]) -> float:
     """The share of the window that was stalled, on average over the threads."""
     # With several origins, each of a thread's parts reports the same stalls.
     parts = record.generator.threads * max(1, len(record.plan.generate.origins))
@@ -86,7 +86,7 @@ def _stood_share(record: Record, stood: Sequence[Stood]) -> float:
     return min(1.0, sum(each.ns for each in stood) / all_ns) if all_ns else 0.0
 
 
-def _stood_text(record: Record, share: float, stood: Sequence[Stood]) -> str:
+def _stood_text(record: Record, share: float, stood: Sequence[StallGroup]) -> str:
     count = round(sum(each.count for each in stood))
     if not count:
         return "the generator never stood still"
@@ -129,7 +129,7 @@ def _of_percentiles(record: Record) -> Iterator[Finding]:
         yield Finding(status, why, part, FAIL_PART if status == "fail" else WARN_PART)
 
 
-def _status(name: str, late: Late) -> Status:
+def _status(name: str, late: StallEffect) -> Status:
     # As in `client-share`, nothing is wrong below some times, whatever the share.
     tail = name in TAILS
     warn_ns, fail_ns = (each.least_ns["p99" if tail else "p50"] for each in (OPEN_WARN, OPEN_FAIL))

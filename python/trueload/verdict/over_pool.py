@@ -8,7 +8,7 @@ Pure.
 
 from __future__ import annotations
 
-from trueload.protocol.server_report import Seen
+from trueload.protocol.server_report import ServerReport
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
 from trueload.units import format_count
@@ -31,13 +31,13 @@ def check_client_over_pool(record: Record, client: ClientEnd) -> Finding:
     return Finding("fail" if found > room else "pass", why, found, room)
 
 
-def _steadily_open(seen: Seen) -> float:
+def _steadily_open(seen: ServerReport) -> float:
     """The mean number of open connections, in the quarter of a second that had most."""
     whole = (span.connections_mean for span in seen.series if span.ns >= seen.span_ns)
     return max((seen.connections.mean, *whole))
 
 
-def _under_way(seen: Seen) -> int:
+def _under_way(seen: ServerReport) -> int:
     """A lower limit of the most requests that were under way at once.
 
     A request that was given up stays under way until the end of its connection is seen. The peaks

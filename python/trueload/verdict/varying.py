@@ -8,7 +8,7 @@ length, or differ in few bytes. Pure.
 
 from __future__ import annotations
 
-from trueload.record.accounts.answers import Alike, AnswerKind, Answers
+from trueload.record.accounts.answers import AnswerKind, Answers, SimilarAnswers
 from trueload.record.figures import failed
 from trueload.record.schema import Record, Status
 from trueload.text import plain
@@ -124,7 +124,7 @@ def _kinds(record: Record) -> Finding:
 def _unlike(answers: Answers, slots: int) -> int:
     """Count the window's answers of a new kind that is not like a known one."""
 
-    def is_known(each: Alike) -> bool:
+    def is_known(each: SimilarAnswers) -> bool:
         # The first answer on each connection may be of a kind of its own.
         missed = (each.before - slots) * each.window / answers.window
         return missed <= MISSED_MOST

@@ -18,7 +18,7 @@ from trueload.errors import UserError
 from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import RATIO, is_metric
 from trueload.record.turn import Letter
-from trueload.report.ab import Paired, crossed_sentence, paired_json, paired_lines
+from trueload.report.ab import PairedTrials, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import pairs_text, ratio_cells
 from trueload.report.result import verdict_lines
 from trueload.report.sheets import record_values
@@ -42,7 +42,7 @@ class AbResult:
     not saved.
     """
 
-    paired: Paired
+    paired: PairedTrials
     run_id: str | None = None
 
     def __hash__(self) -> int:

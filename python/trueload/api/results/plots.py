@@ -14,34 +14,34 @@ from typing import Any
 from trueload.errors import UserError
 from trueload.files.outputs import output
 from trueload.record.schema import Record
-from trueload.report.ab import Paired
+from trueload.report.ab import PairedTrials
 from trueload.report.html import draw
 from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
 from trueload.report.html.charts.percentiles import percentiles
 from trueload.report.html.charts.ranking import ranking
 from trueload.report.html.charts.ratios import ratios
-from trueload.report.html.charts.theme import Drawn
+from trueload.report.html.charts.theme import TitledChart
 from trueload.report.html.curves import percentile_points, second_points
 from trueload.report.html.gather import gather
-from trueload.store.runs import Damaged, Row, Run
+from trueload.store.runs import DamagedRow, Row, Run
 
 Records = dict[str, Record]
 
 
-def _percentiles(records: Records) -> Drawn | None:
+def _percentiles(records: Records) -> TitledChart | None:
     return percentiles({name: percentile_points(record) for name, record in records.items()})
 
 
-def _latency(records: Records) -> Drawn | None:
+def _latency(records: Records) -> TitledChart | None:
     return latency_over_time({name: second_points(record) for name, record in records.items()})
 
 
-def _throughput(records: Records) -> Drawn | None:
+def _throughput(records: Records) -> TitledChart | None:
     courses = {name: second_points(record) for name, record in records.items()}
     return throughput_over_time(courses, "requests/s")
 
 
-CHARTS: dict[str, Callable[[Records], Drawn | None]] = {
+CHARTS: dict[str, Callable[[Records], TitledChart | None]] = {
     "percentiles": _percentiles,
     "latency": _latency,
     "throughput": _throughput,
@@ -52,7 +52,7 @@ CHARTS: dict[str, Callable[[Records], Drawn | None]] = {
 class Plot:
     """A chart. Notebooks show it, ``save`` writes it, and ``chart`` is Altair's, for changes."""
 
-    drawn: Drawn
+    drawn: TitledChart
 
     @property
     def chart(self) -> Any:
@@ -89,7 +89,7 @@ def plot_records(records: Iterable[Record], what: str) -> Plot:
     return _made(CHARTS[what](named), "too little was measured for it")
 
 
-def plot_pairs(paired: Paired, what: str) -> Plot:
+def plot_pairs(paired: PairedTrials, what: str) -> Plot:
     """Return the ratios of B to A, or a chart of a trial in the middle of each side.
 
     Raises ``UserError``.
@@ -113,7 +113,7 @@ def _middle(records: Sequence[Record]) -> Record:
     return in_order[(len(in_order) - 1) // 2]
 
 
-def plot_ranking(run: Run, rows: Iterable[Row | Damaged], number: int) -> Plot:
+def plot_ranking(run: Run, rows: Iterable[Row | DamagedRow], number: int) -> Plot:
     """Return the ranking of one load of a suite. Raises ``UserError``."""
     sections = gather(run, rows).sections
     if not 0 <= number < len(sections):
@@ -123,7 +123,7 @@ def plot_ranking(run: Run, rows: Iterable[Row | Damaged], number: int) -> Plot:
     return _made(ranking(sections[number]), "fewer than two subjects were measured")
 
 
-def _made(drawn: Drawn | None, why: str) -> Plot:
+def _made(drawn: TitledChart | None, why: str) -> Plot:
     if drawn is None:
         raise UserError(f"there is nothing to plot: {why}", "measure more")
     return Plot(drawn)

@@ -23,8 +23,8 @@ from trueload.record.schema import Check, Record, Verdict
 from trueload.report.export import result_json
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
 from trueload.report.sheets import TRIALS, record_values
-from trueload.search.decide import Found
-from trueload.search.execute import UNITS, SearchPlan, Taken
+from trueload.search.decide import SafeLoad
+from trueload.search.execute import UNITS, SearchPlan, StepResult
 from trueload.search.execute import outcome as search_outcome
 from trueload.search.result import deciding, search_json, search_lines, sentence
 from trueload.stats import median, median_of_bounds
@@ -60,13 +60,13 @@ class Search:
     """The result of a search (``limit=…``)."""
 
     plan: SearchPlan
-    taken: tuple[Taken, ...]
+    taken: tuple[StepResult, ...]
 
     @property
     def load(self) -> float | None:
         """The largest load that was confirmed to keep to the limit; None if no load was."""
         done = search_outcome(self.plan, self.taken)
-        return done.load if isinstance(done, Found) else None
+        return done.load if isinstance(done, SafeLoad) else None
 
     @property
     def unit(self) -> str:
@@ -77,7 +77,7 @@ class Search:
     def is_lower_bound(self) -> bool:
         """Whether the server may carry more: our side was the limit, or no more was tried."""
         done = search_outcome(self.plan, self.taken)
-        if not isinstance(done, Found):
+        if not isinstance(done, SafeLoad):
             return False
         return done.limited_by != "server" or deciding(self.plan, self.taken).record.lower_bound
 

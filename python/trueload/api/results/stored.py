@@ -12,7 +12,7 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.errors import UserError
 from trueload.report.ab import stored_pairs
 from trueload.search.result import deciding, read_plan, read_steps
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 
 
 def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
@@ -54,7 +54,7 @@ def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
 
 def _readable(store: Store, run: Run) -> list[Row]:
     found = list(store.rows(run))
-    damaged = [row for row in found if isinstance(row, Damaged)]
+    damaged = [row for row in found if isinstance(row, DamagedRow)]
     if damaged:
         warnings.warn(
             f"{len(damaged)} damaged in {store.path}: {damaged[0].why}; keep a copy of the file",

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, HostGoneError, Sink, WayGoneError
+from trueload.places import ChannelClosedError, HostGoneError, LinkLostError, Sink
 from trueload.places.command import CommandChannel, CommandPlace
 from trueload.places.copying import Copying
 from trueload.places.k8s.kubectl import own_words
-from trueload.places.k8s.pod_list import Seen
+from trueload.places.k8s.pod_list import PodList
 from trueload.places.k8s.pods import Pod
 from trueload.places.ssh import scripts
 
@@ -33,7 +33,7 @@ NO_SHELL = "executable file not found"
 class PodPlace(CommandPlace):
     """A Pod that runs."""
 
-    def __init__(self, seen: Seen, pod: Pod, *, keep: bool = True) -> None:
+    def __init__(self, seen: PodList, pod: Pod, *, keep: bool = True) -> None:
         self.seen = seen
         self.pod = pod
         into = ("--container", pod.container, pod.name, "--stdin", "--")
@@ -62,7 +62,7 @@ class PodPlace(CommandPlace):
 
     def why_lost(
         self, since_s: float, until_s: float, *, silent: bool = False
-    ) -> HostGoneError | WayGoneError | None:
+    ) -> HostGoneError | LinkLostError | None:
         """What the cluster knows of the Pod since a time, asked until it knows or until another;
         None if it knows of nothing. Times are of ``time.monotonic``."""
         try:
@@ -71,7 +71,7 @@ class PodPlace(CommandPlace):
                     return None
                 time.sleep(LOOK_EVERY_S)
         except UserError as error:
-            return WayGoneError(f"the API server of the cluster is gone: {error.message}")
+            return LinkLostError(f"the API server of the cluster is gone: {error.message}")
         return self.gone(f"its Pod {why}")
 
     def gone(self, why: str) -> HostGoneError:

@@ -13,7 +13,7 @@ from typing import Any
 
 from trueload.errors import HostError, UserError
 from trueload.places.copying import Copying, run_fed
-from trueload.places.host_facts import Ended
+from trueload.places.host_facts import ScriptResult
 from trueload.places.ssh.refusals import last_line
 
 PROGRAM = "kubectl"
@@ -83,7 +83,7 @@ class Kubectl:
         """Whether the user may do something in the namespace; True if the cluster does not say."""
         return not self._end("auth", "can-i", verb, resource, *more).out.startswith("no")
 
-    def _end(self, *words: str, data: bytes = b"") -> Ended:
+    def _end(self, *words: str, data: bytes = b"") -> ScriptResult:
         argv = [*self.argv(*words), f"--request-timeout={ASK_S:g}s"]
         try:
             return run_fed(argv, data, Copying(), timeout_s=END_S)

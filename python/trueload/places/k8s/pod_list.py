@@ -15,7 +15,7 @@ from trueload.places.k8s.kubectl import Kubectl
 from trueload.places.k8s.pods import GONE, Pod, parse_pod, why_lost, why_node
 
 
-class Seen:
+class PodList:
     """The Pods of a namespace with a label selector. ``why_gone`` says more of Pods that were
     deleted, if it can."""
 

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
-from trueload.places.host_wait import Arriving
+from trueload.places.host_wait import HostWait
 from trueload.places.k8s.channel import PodPlace
 from trueload.places.k8s.job import Job
 from trueload.places.k8s.kubectl import Kubectl
 from trueload.places.k8s.manifest import INSTANCE, deadline_s, manifest
-from trueload.places.k8s.pod_list import Seen
+from trueload.places.k8s.pod_list import PodList
 from trueload.places.k8s.pods import Pod
 from trueload.places.names import K8sPods, NewPods
 from trueload.text import listed
@@ -33,10 +33,10 @@ NAME_LENGTH = 6
 OLD_S = 3.0  # how old the list may be in which a Pod that joins is looked for
 
 
-class Reservation(Closing):
+class Reservation(Closeable):
     """Pods that run, and those that may come later; ``most`` of them at a time."""
 
-    def __init__(self, seen: Seen, most: int | None, *, keep: bool) -> None:
+    def __init__(self, seen: PodList, most: int | None, *, keep: bool) -> None:
         self._seen = seen
         self._most = most
         self._keep = keep
@@ -70,11 +70,11 @@ class Reservation(Closing):
 
 
 @dataclass(frozen=True)
-class Asked:
+class PodRequest:
     """The Pods that are asked for. ``least`` of them must run; None is as many as run. ``nothing``
     is the error if there are none. ``replicas``: how many a StatefulSet is to have."""
 
-    seen: Seen
+    seen: PodList
     least: int | None
     nothing: UserError
     replicas: int = 0
@@ -108,20 +108,22 @@ def reserve(
     stack: contextlib.ExitStack,
     *,
     keep: bool = True,
-    arriving: Arriving | None,
+    wait: HostWait | None,
     announce: Callable[[str], object],
 ) -> tuple[Reservation, list[PodPlace]]:
     """Return the Pods of a place: those that run, at least and at most as many as ``counts`` says.
-    With ``arriving``, those that do not run yet are waited for. The stack deletes what was made.
+    With ``wait``, those that do not run yet are waited for. The stack deletes what was made.
     Raises ``UserError``."""
     least, most = counts
     kubectl = Kubectl(named.namespace)
     if named.are_made:
         job = stack.enter_context(Job(kubectl, make_manifest(named, most or 1, new), announce))
-        asked = _of_job(job, Seen(kubectl, f"{INSTANCE}={job.name}", job.why_gone), least or most)
+        asked = _of_job(
+            job, PodList(kubectl, f"{INSTANCE}={job.name}", job.why_gone), least or most
+        )
     else:
         asked = _found(kubectl, named, least or most)
-    pods = await_pods(asked, arriving)
+    pods = await_pods(asked, wait)
     # The copies in a Pod that is made end with it.
     reservation = Reservation(asked.seen, most, keep=keep or named.are_made)
     stack.push(reservation)
@@ -134,19 +136,19 @@ def reserve(
     return reservation, places
 
 
-def await_pods(asked: Asked, arriving: Arriving | None) -> Sequence[Pod]:
+def await_pods(asked: PodRequest, wait: HostWait | None) -> Sequence[Pod]:
     """Return the Pods once enough of them run. Raises ``UserError``."""
     while True:
         pods = list(asked.seen.look(time.monotonic()).values())
         here = sum(pod.runs for pod in pods)
-        expected = asked.expected(pods, is_patient=arriving is not None)
+        expected = asked.expected(pods, is_patient=wait is not None)
         if here >= expected:
             return pods
         error = asked.why(pods, here)
-        if arriving is None or not isinstance(error, HostError):
+        if wait is None or not isinstance(error, HostError):
             raise error
-        if not arriving.again(here, expected, error.message):
-            raise arriving.too_late(here, expected, error)
+        if not wait.again(here, expected, error.message):
+            raise wait.too_late(here, expected, error)
 
 
 def make_manifest(named: K8sPods, hosts: int, new: NewPods) -> dict[str, Any]:
@@ -184,24 +186,26 @@ def by_name(pod: Pod) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _of_job(job: Job, seen: Seen, least: int | None) -> Asked:
+def _of_job(job: Job, seen: PodList, least: int | None) -> PodRequest:
     nothing = HostError(
         f"the cluster has made no Pod of the Job {job} yet",
         f"`kubectl describe job {job.name}` says why, if there is a quota for example",
     )
-    return Asked(seen, least, nothing, are_made=True)
+    return PodRequest(seen, least, nothing, are_made=True)
 
 
-def _found(kubectl: Kubectl, named: K8sPods, least: int | None) -> Asked:
+def _found(kubectl: Kubectl, named: K8sPods, least: int | None) -> PodRequest:
     listing = f"`kubectl get pods --namespace {named.namespace} --show-labels` lists the Pods"
     if named.statefulset is None:
         what = f"no Pod in the namespace {named.namespace} has the labels {named.selector}"
-        return Asked(Seen(kubectl, named.selector or ""), least, HostError(what, listing))
+        return PodRequest(PodList(kubectl, named.selector or ""), least, HostError(what, listing))
     found = kubectl.get("statefulset", named.statefulset).get("spec") or {}
     what = f"the StatefulSet {named.namespace}/{named.statefulset} has no Pod"
     nothing = HostError(what, "scale it up: `kubectl scale statefulset`")
     replicas = int(found.get("replicas") or 0)
-    return Asked(Seen(kubectl, selector_of(found.get("selector") or {})), least, nothing, replicas)
+    return PodRequest(
+        PodList(kubectl, selector_of(found.get("selector") or {})), least, nothing, replicas
+    )
 
 
 def selector_of(found: Mapping[str, Any]) -> str:

@@ -14,23 +14,23 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from trueload.deadline import LAST_LOOK_S, LATE_S, within
-from trueload.places import HostGoneError, WayGoneError
+from trueload.places import HostGoneError, LinkLostError
 from trueload.places.ray.host import NODE_DIED
-from trueload.places.ray.link import Way, first_line
+from trueload.places.ray.link import Link, first_line
 
 END_S = 0.5  # to send the message that ends an actor
-LOST = (HostGoneError, WayGoneError)
+LOST = (HostGoneError, LinkLostError)
 
 
 class Actor:
     """The actor on one host."""
 
-    def __init__(self, ray: Any, handle: Any, name: str, way: Way) -> None:
+    def __init__(self, ray: Any, handle: Any, name: str, link: Link) -> None:
         self._ray = ray
         self._handle = handle
         self.name = name
-        self.way = way
-        self._lost: HostGoneError | WayGoneError | None = None
+        self.link = link
+        self._lost: HostGoneError | LinkLostError | None = None
         self._waiting: set[Future[Any]] = set()
 
     def ask(self, method: str, *arguments: Any) -> Future[Any]:
@@ -80,20 +80,20 @@ class Actor:
         except Exception as error:  # Ray raises its own kinds, and those of its transport
             raise self.lose(error, timeout_s) from error
 
-    def lose(self, error: Exception, timeout_s: float) -> HostGoneError | WayGoneError:
+    def lose(self, error: Exception, timeout_s: float) -> HostGoneError | LinkLostError:
         """Note that a call failed, and return how the host was lost: the first error names the
         cause, what fails after it says less."""
         if self._lost is None:
             timed_out = isinstance(error, TimeoutError)
             how = f"it has not answered for {timeout_s:g} s" if timed_out else cause_of_death(error)
-            self._lose(self.way.blame(self.name, error, how))
+            self._lose(self.link.blame(self.name, error, how))
         assert self._lost is not None
         return type(self._lost)(str(self._lost))
 
     def end(self) -> None:
         """End the actor, and thereby whatever it has started. Does not wait for that."""
         self._lose(HostGoneError(f"the actor on {self.name} has been ended"))
-        if self.way.lost is None:
+        if self.link.lost is None:
             with contextlib.suppress(Exception):
                 within(END_S, self._end)
 
@@ -101,7 +101,7 @@ class Actor:
         if self._lost is not None:
             raise type(self._lost)(str(self._lost))
 
-    def _lose(self, lost: HostGoneError | WayGoneError) -> None:
+    def _lose(self, lost: HostGoneError | LinkLostError) -> None:
         self._lost = self._lost or lost
         for answer in self._waiting.copy():
             with contextlib.suppress(InvalidStateError):

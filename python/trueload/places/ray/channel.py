@@ -19,7 +19,7 @@ from trueload.places.lines import Lines
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ray.actor import LOST, Actor
 from trueload.places.ray.outbox import Outbox
-from trueload.places.ray.pipes import SILENT_S, Talk, Talks
+from trueload.places.ray.pipes import SILENT_S, ProgramPipe, ProgramPipes
 
 SHIP_S = 30.0  # to send the program to a host: 20 MB over a slow link
 KILL_S = 1.0
@@ -32,15 +32,15 @@ class RayChannel(Channel):
 
     asked_every = 2
 
-    def __init__(self, actor: Actor, number: int, pid: int, talks: Talks) -> None:
+    def __init__(self, actor: Actor, number: int, pid: int, pipes: ProgramPipes) -> None:
         self._actor = actor
         self._number = number
         self._pid = pid
         self._outbox = Outbox()
         self._lines = Lines()
-        self._talks = talks
-        self._talk = Talk(actor, number, self._lines, self._outbox)
-        talks.add(self._talk)
+        self._pipes = pipes
+        self._pipe = ProgramPipe(actor, number, self._lines, self._outbox)
+        pipes.add(self._pipe)
 
     @property
     def pid(self) -> int:
@@ -48,7 +48,7 @@ class RayChannel(Channel):
 
     def send(self, line: bytes, timeout_s: float) -> None:
         self._outbox.put(line, time.monotonic() + timeout_s, timeout_s)
-        self._talks.wake(self._talk)
+        self._pipes.wake(self._pipe)
 
     def read_line(self, timeout_s: float) -> bytes | None:
         return self._lines.read(timeout_s)
@@ -58,7 +58,7 @@ class RayChannel(Channel):
 
     def close_input(self) -> None:
         self._outbox.close()
-        self._talks.wake(self._talk)
+        self._pipes.wake(self._pipe)
 
     def wait(self, timeout_s: float) -> int | None:
         """The exit code; None also if nobody can tell."""
@@ -69,7 +69,7 @@ class RayChannel(Channel):
 
     def kill(self) -> None:
         self._lines.stop()
-        self._talk.end(ChannelClosedError("it has been killed"))
+        self._pipe.end(ChannelClosedError("it has been killed"))
         try:
             self._actor.call("kill", self._number, timeout_s=KILL_S)
         except LOST:
@@ -82,15 +82,15 @@ class RayChannel(Channel):
         return ""
 
     def suspect(self) -> bool:
-        return self._talk.is_unanswered
+        return self._pipe.is_unanswered
 
 
 class RayPlace:
     """A host of a Ray cluster."""
 
-    def __init__(self, actor: Actor, stored: Stored, talks: Talks) -> None:
+    def __init__(self, actor: Actor, stored: Stored, pipes: ProgramPipes) -> None:
         self.name = actor.name
-        self._talks = talks
+        self._pipes = pipes
         self._actor = actor
         self._stored = stored
         self._kept: set[str] = set()
@@ -122,7 +122,7 @@ class RayPlace:
         number, pid, refused = started
         if refused is not None:
             raise OSError(None, f"{refused} (on {self.name})")
-        return RayChannel(self._actor, number, pid, self._talks)
+        return RayChannel(self._actor, number, pid, self._pipes)
 
     def _send(self, path: Path) -> str:
         """Make sure that the host has the program. Returns its SHA-256."""

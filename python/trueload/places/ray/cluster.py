@@ -3,8 +3,7 @@
 How: a plain connection to the address is tried first, because Ray itself takes half a minute or
 more to give up. Then Ray joins the cluster, hosts are reserved as a placement group, and an actor
 is put on each. Nothing waits for a head without a limit. Ray's side effects on this process (signal
-handlers, limits, output on stderr) are undone or silenced. Every mistake is a ``UserError``. Must
-not know what is run on the hosts.
+handlers, limits, output on stderr) are undone or silenced. Every mistake is a ``UserError``.
 
 Of Ray's private modules one method is replaced (``part_at_once``), because Ray has no setting for
 it: without that a head that cannot start its process for this client holds us up for 40 s. One
@@ -31,17 +30,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.deadline import within
 from trueload.errors import HostError, UserError
 from trueload.extras import require
-from trueload.places.host_wait import Arriving
+from trueload.places.host_wait import HostWait
 from trueload.places.program import Program
 from trueload.places.ray import host
 from trueload.places.ray.actor import Actor
 from trueload.places.ray.channel import RayPlace
-from trueload.places.ray.link import Way
-from trueload.places.ray.pipes import Talks
+from trueload.places.ray.link import Link
+from trueload.places.ray.pipes import ProgramPipes
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
@@ -75,10 +74,12 @@ SETTINGS = {
 }
 
 
-class Reservation(Closing):
+class Reservation(Closeable):
     """Hosts reserved in a cluster, until ``close``."""
 
-    def __init__(self, cluster: Cluster, group: Any, places: list[RayPlace], asked: Asked) -> None:
+    def __init__(
+        self, cluster: Cluster, group: Any, places: list[RayPlace], asked: HostRequest
+    ) -> None:
         self.places = places
         self._cluster = cluster
         self._groups = [(group, asked.hosts)]
@@ -91,7 +92,7 @@ class Reservation(Closing):
         """Reserve one more host. The request stays, so that an autoscaler sees it. Raises
         ``HostError`` if the cluster has no other host yet."""
         with self._lock:
-            place = self._cluster.way.ask_head(PLACE_S + HEAD_S, self._one_more)
+            place = self._cluster.link.ask_head(PLACE_S + HEAD_S, self._one_more)
             self.places.append(place)
             return place
 
@@ -116,11 +117,11 @@ class Reservation(Closing):
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that this process has joined: Ray, the way to its hosts, and what is said there."""
+    """A cluster that this process has joined: Ray, the link to its hosts, and the pipes there."""
 
     ray: Any
-    way: Way
-    talks: Talks
+    link: Link
+    pipes: ProgramPipes
 
 
 def reserve(
@@ -129,22 +130,22 @@ def reserve(
     *,
     labels: Mapping[str, str] | None = None,
     wait_s: float = PLACE_S,
-    arriving: Arriving | None = None,
+    wait: HostWait | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Reservation:
     """Reserve ``hosts`` different hosts of a cluster, and one CPU on each. ``address`` is
     ``ray://HOST:PORT``; None means the cluster that this machine is part of, or ``RAY_ADDRESS``.
-    With ``labels`` only hosts that have them are taken. With ``arriving``, a cluster or hosts that
+    With ``labels`` only hosts that have them are taken. With ``wait``, a cluster or hosts that
     are not there yet are waited for. Raises ``UserError``, and ``KeyboardInterrupt`` once it is
     ``stopped``."""
-    asked = Asked(hosts, dict(labels or {}), wait_s, stopped)
-    ray = join(address) if arriving is None else join_later(address, asked, arriving)
-    cluster = Cluster(ray, way_to(address), Talks())
-    ask_head = cluster.way.ask_head
+    asked = HostRequest(hosts, dict(labels or {}), wait_s, stopped)
+    ray = join(address) if wait is None else join_later(address, asked, wait)
+    cluster = Cluster(ray, link_to(address), ProgramPipes())
+    ask_head = cluster.link.ask_head
     group = None
     try:
         group = ask_head(PLACE_S + HEAD_S, request, asked)
-        await_hosts(cluster, group, asked, arriving)
+        await_hosts(cluster, group, asked, wait)
         places = ask_head(PLACE_S + HEAD_S, start_actors, cluster, group, asked)
     except BaseException:
         leave(cluster, [group])
@@ -153,7 +154,7 @@ def reserve(
 
 
 @dataclass(frozen=True)
-class Asked:
+class HostRequest:
     """What to reserve."""
 
     hosts: int
@@ -193,14 +194,14 @@ def join(address: str | None) -> Any:
     return ray
 
 
-def join_later(address: str | None, asked: Asked, arriving: Arriving) -> Any:
+def join_later(address: str | None, asked: HostRequest, wait: HostWait) -> Any:
     """Join a cluster that may not be up yet. Raises ``UserError``."""
     while True:
         try:
             return join(address)
         except HostError as error:
-            if not arriving.again(0, asked.hosts, error.message):
-                raise arriving.too_late(0, asked.hosts, error) from error
+            if not wait.again(0, asked.hosts, error.message):
+                raise wait.too_late(0, asked.hosts, error) from error
 
 
 def part_at_once() -> None:
@@ -270,8 +271,8 @@ def target_of(address: str) -> tuple[str, int] | None:
         return None
 
 
-def way_to(address: str | None) -> Way:
-    """The way to a cluster's hosts: by its head through ``ray://``, else to each of them."""
+def link_to(address: str | None) -> Link:
+    """The link to a cluster's hosts: by its head through ``ray://``, else to each of them."""
     named = located(address) or "this machine"
     target = target_of(named) if named.startswith("ray://") else None
 
@@ -282,7 +283,7 @@ def way_to(address: str | None) -> Way:
                 return True
         return target is None
 
-    return Way(f"the Ray cluster at {named}", reaches_head)
+    return Link(f"the Ray cluster at {named}", reaches_head)
 
 
 def refusal(address: str | None, error: BaseException) -> UserError:
@@ -328,7 +329,7 @@ def undisturbed() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def request(asked: Asked) -> Any:
+def request(asked: HostRequest) -> Any:
     """Request a placement group of different hosts, with a CPU on each."""
     groups = importlib.import_module("ray.util.placement_group")
     selector = [asked.labels] * asked.hosts if asked.labels else None
@@ -345,21 +346,21 @@ def node_ids(group: Any, hosts: int) -> list[str]:
     return [table["bundles_to_node_id"][number] for number in range(hosts)]
 
 
-def await_hosts(cluster: Cluster, group: Any, asked: Asked, arriving: Arriving | None) -> None:
+def await_hosts(cluster: Cluster, group: Any, asked: HostRequest, wait: HostWait | None) -> None:
     """Wait until a group has every host; Ray's autoscaler sees what it asks for. Raises
     ``UserError``, and ``KeyboardInterrupt`` once the user stops."""
-    ray, ask_head = cluster.ray, cluster.way.ask_head
+    ray, ask_head = cluster.ray, cluster.link.ask_head
     deadline_s = time.monotonic() + asked.wait_s
     while not ask_head(LOOK_EVERY_S + HEAD_S, group.wait, LOOK_EVERY_S):
         if asked.stopped():
             raise KeyboardInterrupt
         has = ask_head(HEAD_S, what_it_has, ray)
         nodes = ask_head(HEAD_S, ray.nodes)
-        if arriving is None:
+        if wait is None:
             waited, go_on = f"{asked.wait_s:g} s", time.monotonic() < deadline_s
         else:
             here = suitable(nodes, asked.labels)
-            waited, go_on = arriving.span, arriving.again(here, asked.hosts, has)
+            waited, go_on = wait.span, wait.again(here, asked.hosts, has)
         if not go_on:
             raise HostError(
                 f"Ray did not find {asked} within {waited}: {has}",
@@ -383,7 +384,7 @@ def what_it_has(ray: Any) -> str:
     return f"the cluster has {has}, {', '.join(shown + more)}; {free} free in all"
 
 
-def start_actors(cluster: Cluster, group: Any, asked: Asked) -> list[RayPlace]:
+def start_actors(cluster: Cluster, group: Any, asked: HostRequest) -> list[RayPlace]:
     """Start an actor on every host of the group, and return the hosts by name. Raises
     ``UserError``."""
     strategies = importlib.import_module("ray.util.scheduling_strategies")
@@ -406,7 +407,7 @@ def start_actors(cluster: Cluster, group: Any, asked: Asked) -> list[RayPlace]:
             group, placement_group_bundle_index=number
         )
         handle = remote.options(scheduling_strategy=strategy).remote()
-        places.append(RayPlace(Actor(ray, handle, name, cluster.way), stored, cluster.talks))
+        places.append(RayPlace(Actor(ray, handle, name, cluster.link), stored, cluster.pipes))
     for started in places:
         started.ready(PLACE_S)
     return sorted(places, key=lambda place: place.name)
@@ -438,7 +439,7 @@ def plural(count: float, noun: str) -> str:
 
 def leave(cluster: Cluster, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> None:
     """Give the hosts back and disconnect, whatever state the cluster is in."""
-    ray, cut_off = cluster.ray, cluster.way.lost is not None
+    ray, cut_off = cluster.ray, cluster.link.lost is not None
 
     def attempt() -> None:
         for place in places:

@@ -1,4 +1,4 @@
-"""The way to the hosts of a cluster, which they share, and what is to blame if one is silent.
+"""The link to the hosts of a cluster, which they share, and what is to blame if one is silent.
 
 How: through ``ray://`` every message goes by the head. If the connection to it breaks, or if no
 host answers any more, no host is to blame. Every host that is listened to answers twice a second,
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from trueload.deadline import within
 from trueload.errors import HostError, UserError
-from trueload.places import HostGoneError, WayGoneError
+from trueload.places import HostGoneError, LinkLostError
 
 Answer = TypeVar("Answer")
 FRESH_S = 1.0  # a host whose last answer is younger is there
@@ -25,7 +25,7 @@ NO_HEAD = "its head cannot be reached"
 HINT = "`ray status` on the head says whether it runs, and which hosts the cluster has"
 
 
-class Way:
+class Link:
     """The hosts that are listened to, and when each was last heard. ``reaches_head`` is asked if
     there is only one host, which has nobody to be compared with."""
 
@@ -34,7 +34,7 @@ class Way:
         self._reaches_head = reaches_head
         self._heard_s: dict[str, float] = {}
         self.lost: str | None = None
-        """How the way was lost, if it was."""
+        """How the link was lost, if it was."""
 
     def heard(self, host: str) -> None:
         """Note that a host that is listened to has answered."""
@@ -44,13 +44,13 @@ class Way:
         """Expect no more answers of a host."""
         self._heard_s.pop(host, None)
 
-    def blame(self, host: str, error: Exception, why: str) -> HostGoneError | WayGoneError:
-        """The error for a host whose call failed: it is the host's fault, or the way's."""
+    def blame(self, host: str, error: Exception, why: str) -> HostGoneError | LinkLostError:
+        """The error for a host whose call failed: it is the host's fault, or the link's."""
         others_s = [heard_s for name, heard_s in self._heard_s.copy().items() if name != host]
-        broken = why_way(error, others_s, time.monotonic(), self._reaches_head)
+        broken = why_broken(error, others_s, time.monotonic(), self._reaches_head)
         if broken is None:
             return HostGoneError(f"host {host} is lost: {why}")
-        return WayGoneError(self._lose(broken))
+        return LinkLostError(self._lose(broken))
 
     def ask_head(self, seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
         """Call ``work``, which asks the head. Raises ``HostError``, which names the cluster, if
@@ -62,7 +62,7 @@ class Way:
         except TimeoutError as error:
             raise HostError(self._lose(f"no answer for {seconds:g} s"), HINT) from error
         except Exception as error:  # Ray raises its own kinds, and those of its transport
-            if why_way(error, [], 0.0, self._reaches_head) == BROKEN:
+            if why_broken(error, [], 0.0, self._reaches_head) == BROKEN:
                 raise HostError(self._lose(BROKEN), HINT) from error
             raise HostError(f"{self._cluster} says: {first_line(error)}", HINT) from error
 
@@ -71,11 +71,11 @@ class Way:
         return self.lost
 
 
-def why_way(
+def why_broken(
     error: Exception, others_s: list[float], now_s: float, reaches_head: Callable[[], bool]
 ) -> str | None:
-    """What broke on the way, if that made a call fail; None if the host itself did. ``others_s`` is
-    when each other host was last heard."""
+    """What broke in the link, if that made a call fail; None if the host itself did. ``others_s``
+    is when each other host was last heard."""
     is_transport = isinstance(error, ConnectionError) or type(error).__module__.startswith("grpc")
     if is_transport or any(words in str(error) for words in CLIENT_BROKE):
         return BROKEN

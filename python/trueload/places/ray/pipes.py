@@ -45,7 +45,7 @@ class Call(NamedTuple):
         return self.size > 0 or self.is_last
 
 
-class Talk:
+class ProgramPipe:
     """What is said between the front and one program."""
 
     def __init__(self, actor: Actor, number: int, lines: Lines, outbox: Outbox) -> None:
@@ -60,11 +60,11 @@ class Talk:
         self._turn = 1
         self._input_closed = False
         self._heard_s = self._next_s = time.monotonic()
-        actor.way.heard(actor.name)
+        actor.link.heard(actor.name)
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the host itself, and not only the program, seems to be silent: then the talk ends
+        """Whether the host itself, and not only the program, seems to be silent: then the pipe ends
         in a moment, and says how the host was lost."""
         silent_s = time.monotonic() - self._heard_s
         is_silent = UNANSWERED_S < silent_s < 2 * SILENT_S  # no longer, if Ray holds our thread up
@@ -96,7 +96,7 @@ class Talk:
             self._lose(error)
             return
         self._heard_s = time.monotonic()
-        self._actor.way.heard(self._actor.name)
+        self._actor.link.heard(self._actor.name)
         turn, output, taken, refused, _ = found
         if call.writes:
             self._outbox.taken(taken)
@@ -123,7 +123,7 @@ class Talk:
         """Expect nothing more."""
         if not self.is_over:
             self.is_over = True
-            self._actor.way.forget(self._actor.name)
+            self._actor.link.forget(self._actor.name)
             if error is not None:
                 self._outbox.fail(error)
             self._lines.end(error)
@@ -137,38 +137,38 @@ class Talk:
         self.end(self._actor.lose(error, SILENT_S))
 
 
-Event = tuple[Talk, "Future[Answer] | None"]
-"""A talk that has something to send, or an answer to one of its calls."""
+Event = tuple[ProgramPipe, "Future[Answer] | None"]
+"""A pipe that has something to send, or an answer to one of its calls."""
 
 
-class Talks:
-    """The talks with all programs on a cluster."""
+class ProgramPipes:
+    """The pipes to all programs on a cluster."""
 
     def __init__(self) -> None:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._open: set[Talk] = set()
+        self._open: set[ProgramPipe] = set()
         self._changing = threading.Lock()
 
-    def add(self, talk: Talk) -> None:
-        """Begin a talk; it goes on until the program or its host ends."""
+    def add(self, pipe: ProgramPipe) -> None:
+        """Open a pipe; it goes on until the program or its host ends."""
         with self._changing:
             if not self._open:
-                threading.Thread(target=self._go_on, name="ray-talks", daemon=True).start()
-            self._open.add(talk)
-        self.wake(talk)
+                threading.Thread(target=self._go_on, name="ray-pipes", daemon=True).start()
+            self._open.add(pipe)
+        self.wake(pipe)
 
-    def wake(self, talk: Talk) -> None:
-        """Make a talk send what is to be sent."""
-        self._events.put((talk, None))
+    def wake(self, pipe: ProgramPipe) -> None:
+        """Make a pipe send what is to be sent."""
+        self._events.put((pipe, None))
 
     def _go_on(self) -> None:
         looked_s = time.monotonic()
         while True:
             try:
-                talk, answer = self._events.get(timeout=LOOK_EVERY_S)
+                pipe, answer = self._events.get(timeout=LOOK_EVERY_S)
                 if answer is not None:
-                    talk.take(answer)
-                talk.call(self._events)
+                    pipe.take(answer)
+                pipe.call(self._events)
             except queue.Empty:
                 pass
             if (passed_s := time.monotonic() - looked_s) >= LOOK_EVERY_S:
@@ -177,10 +177,10 @@ class Talks:
                     return
 
     def _look(self, stood_s: float) -> bool:
-        """Look for silent hosts and for calls that are due; return whether any talk goes on."""
-        for talk in self._open.copy():
-            talk.look(stood_s)
-            talk.call(self._events)
+        """Look for silent hosts and for calls that are due; return whether any pipe goes on."""
+        for pipe in self._open.copy():
+            pipe.look(stood_s)
+            pipe.call(self._events)
         with self._changing:
-            self._open = {talk for talk in self._open if not talk.is_over}
+            self._open = {pipe for pipe in self._open if not pipe.is_over}
             return bool(self._open)

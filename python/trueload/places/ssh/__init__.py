@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.errors import UserError
 from trueload.places.copying import CalledOffError, Copying, run_fed
-from trueload.places.host_facts import Ended, check_host
+from trueload.places.host_facts import ScriptResult, check_host
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.channel import SshChannel
@@ -33,7 +33,7 @@ NOT_COPIED = tuple(f"--exclude=target/*/{each}" for each in ("deps", "build", "i
 __all__ = ["SshChannel", "SshPlace"]
 
 
-class SshPlace(Closing):
+class SshPlace(Closeable):
     """A host as named in the user's ssh config: ``host``, or ``user@host``. A context manager.
 
     Unless it is to ``keep`` programs for later, it removes them at its end.
@@ -90,7 +90,7 @@ class SshPlace(Closing):
             kept = self._where(folder, ended)
         return Path(kept)
 
-    def _where(self, folder: Path, ended: Ended) -> str:
+    def _where(self, folder: Path, ended: ScriptResult) -> str:
         """The folder's path as a script printed it; empty if the folder is not kept yet."""
         found = scripts.marked(ended.out)
         if ended.code == 0 and found is not None:
@@ -147,7 +147,7 @@ class SshPlace(Closing):
         if ended.code != 0:
             raise self._refusal("the engine", ended)
 
-    def _refusal(self, what: str, ended: Ended) -> UserError:
+    def _refusal(self, what: str, ended: ScriptResult) -> UserError:
         how = f"took more than {COPY_S:g} s" if ended.code is None else f"ended with {ended.code}"
         if ended.code == scripts.KEEP_DAMAGED and not ended.err:
             how = "was damaged on its way"

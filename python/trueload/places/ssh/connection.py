@@ -24,7 +24,7 @@ from trueload.deadline import seconds_left
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError
 from trueload.places.copying import LOOK_S
-from trueload.places.host_facts import Ended, Host, parse_host
+from trueload.places.host_facts import Host, ScriptResult, parse_host
 from trueload.places.local import LocalChannel
 from trueload.places.ssh import refusals, scripts
 
@@ -88,7 +88,7 @@ class Connection:
 
     def run(
         self, script: str, *arguments: str, stdin: IO[bytes] | None = None, timeout_s: float
-    ) -> Ended:
+    ) -> ScriptResult:
         """Run a script to its end."""
         try:
             done = subprocess.run(
@@ -100,9 +100,9 @@ class Connection:
                 process_group=0,
             )
         except subprocess.TimeoutExpired:
-            return Ended(None, "", "")
+            return ScriptResult(None, "", "")
         output = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
-        return Ended(done.returncode, *output)
+        return ScriptResult(done.returncode, *output)
 
     def ask(self, kept_name: str, loader: str | None) -> Host:
         """Ask the host once more, about another program. Raises ``UserError``."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from trueload.closeable import Closing
+from trueload.closeable import Closeable
 from trueload.errors import UserError
 from trueload.places.ssh import refusals
 
@@ -22,7 +22,7 @@ END_S = 5.0  # its output has been read by then: only its exit is awaited
 OUTPUT_BYTES_MAX = 4096
 
 
-class Packing(Closing):
+class Packing(Closeable):
     """A running tar; a context manager. ``stdout`` is the stream."""
 
     def __init__(self, folder: Path, options: Sequence[str]) -> None:

@@ -12,12 +12,12 @@ from typing import TypedDict
 from trueload.protocol.kinds import Kind, Kinds, OtherKinds
 from trueload.protocol.model import Model
 from trueload.protocol.sums import add_up
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 
 NONE = Kinds()
 
 
-class Alike(Model):
+class SimilarAnswers(Model):
     """Similar answers: how many came in the warm-up and in the window, and about how many others
     had come before the first of them."""
 
@@ -31,7 +31,7 @@ class Alike(Model):
         return self.warmup + self.window
 
 
-class AnswerKind(Alike):
+class AnswerKind(SimilarAnswers):
     """Answers with similar bodies: their length, and a sketch (hex; the fewer bytes two bodies
     differ in, the more of its eight bytes are equal)."""
 
@@ -39,7 +39,7 @@ class AnswerKind(Alike):
     sketch: str
 
 
-class OtherAnswers(Alike):
+class OtherAnswers(SimilarAnswers):
     """Answers of other kinds, by the number of bits of their length; 0 for an empty body."""
 
     bits: int
@@ -65,7 +65,7 @@ class Answers(Model):
 
 
 class _Counted(TypedDict):
-    """The fields of `Alike`."""
+    """The fields of `SimilarAnswers`."""
 
     warmup: int
     window: int
@@ -91,9 +91,9 @@ def add_kinds(parts: Sequence[Kinds]) -> Kinds:
     return Kinds(known=known, other=other)
 
 
-def make_answers(_: Kinds, told: Told) -> tuple[Answers, ...]:
+def make_answers(_: Kinds, facts: TrialFacts) -> tuple[Answers, ...]:
     """The kinds of answers to each request whose bodies were compared."""
-    warmup, window = told.warmup, told.window
+    warmup, window = facts.warmup, facts.window
     threads = window.generator.threads
     if window.targets is None:
         found = [_answers(None, warmup.kinds if warmup else NONE, window.kinds, threads)]

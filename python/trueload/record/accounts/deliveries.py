@@ -9,7 +9,7 @@ from trueload.protocol import broadcast as protocol
 from trueload.protocol.broadcast import DeliveryHistograms
 from trueload.protocol.model import Model
 from trueload.protocol.sums import add_histograms, add_up
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.sample import Sample, complete, sample
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
@@ -54,9 +54,9 @@ def add_deliveries(parts: Sequence[protocol.Deliveries]) -> protocol.Deliveries:
     )
 
 
-def make_deliveries(found: protocol.Deliveries, told: Told) -> Deliveries:
+def make_deliveries(found: protocol.Deliveries, facts: TrialFacts) -> Deliveries:
     """What the record keeps of the window."""
-    encoded, window_ns = found.histograms, told.window.window_ns
+    encoded, window_ns = found.histograms, facts.window.window_ns
     times: dict[str, Any] = {
         f"{name}_ns": complete(getattr(encoded, name)).figures
         for name in DeliveryHistograms.model_fields
@@ -67,7 +67,7 @@ def make_deliveries(found: protocol.Deliveries, told: Told) -> Deliveries:
         **times,
         per_s=found.delivered * NS_PER_S / window_ns if window_ns > 0 else None,
         spread_ns=None if encoded.spread is None else complete(encoded.spread).figures,
-        clock_bound_ns=told.clock_bound_ns,
+        clock_bound_ns=facts.clock_bound_ns,
         histograms=encoded,
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from trueload.protocol.model import Model
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.sample import complete
 
 
-class ClientTime(Model):
+class GeneratorTime(Model):
     """One part of the time that the generator itself spent on requests, in ns."""
 
     count: int
@@ -17,30 +17,32 @@ class ClientTime(Model):
     max: int
 
 
-class ClientTimes(Model):
+class GeneratorTimes(Model):
     """How much of the latency was spent in the generator; each part is null if it was not timed.
     Both histograms are in ``histograms``, as ``send_lag`` and ``receive_lag``."""
 
-    send: ClientTime | None = None
+    send: GeneratorTime | None = None
     """From when a request could be sent (it was due, and a connection was free) to when it was
     handed to the kernel."""
-    receive: ClientTime | None = None
+    receive: GeneratorTime | None = None
     """From the kernel's receive time of an answer's last bytes to when they were read; timed on one
     connection in sixteen."""
 
 
-def make_client_times(_: None, told: Told) -> ClientTimes:
+def make_client_times(_: None, facts: TrialFacts) -> GeneratorTimes:
     """What the record keeps of the window."""
-    found = told.window.histograms
-    return ClientTimes(send=_client_time(found.send_lag), receive=_client_time(found.receive_lag))
+    found = facts.window.histograms
+    return GeneratorTimes(
+        send=_client_time(found.send_lag), receive=_client_time(found.receive_lag)
+    )
 
 
-def _client_time(encoded: str | None) -> ClientTime | None:
+def _client_time(encoded: str | None) -> GeneratorTime | None:
     found = complete(encoded)
     p50, p99, longest = (found.percentile(share).value for share in (0.5, 0.99, 1))
     if p50 is None or p99 is None or longest is None:
         return None
-    return ClientTime(count=found.count, p50=p50, p99=p99, max=longest)
+    return GeneratorTime(count=found.count, p50=p50, p99=p99, max=longest)
 
 
 CLIENT_TIMES = Account("client_ns", None, make_client_times)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol import http2 as protocol
-from trueload.protocol.http2 import Announced, HeaderBytes
+from trueload.protocol.http2 import HeaderBytes, SettingRange
 from trueload.protocol.model import Model
 from trueload.protocol.sums import add_up
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 
 NOT_IN_RECORD = {"streams_ns", "waits_ns"}
 
 
-class Waited(Model):
+class WaitShares(Model):
     """Shares (0 to 1) of the time that all requests were in flight in the window, the wait for a
     stream included."""
 
@@ -46,22 +46,24 @@ class Http2(Model):
     """Streams that we reset, most of them for a time-out."""
     streams: float | None
     """The mean number of streams in flight over all connections; null without a window."""
-    waited: Waited | None
+    waited: WaitShares | None
     """Null if nothing was in flight."""
     headers_out: HeaderBytes
     """Before and after compression, as ``headers_in``."""
     headers_in: HeaderBytes
-    max_concurrent_streams: Announced
-    initial_window_size: Announced
-    max_frame_size: Announced
-    header_table_size: Announced
+    max_concurrent_streams: SettingRange
+    initial_window_size: SettingRange
+    max_frame_size: SettingRange
+    header_table_size: SettingRange
 
 
 def add_http2(parts: Sequence[protocol.Http2]) -> protocol.Http2:
     """The sum of all, with what all of their peers announced."""
     connected = [part for part in parts if part.connections]
     announced = (
-        name for name, field in protocol.Http2.model_fields.items() if field.annotation is Announced
+        name
+        for name, field in protocol.Http2.model_fields.items()
+        if field.annotation is SettingRange
     )
     return add_up(
         parts,
@@ -72,11 +74,11 @@ def add_http2(parts: Sequence[protocol.Http2]) -> protocol.Http2:
     )
 
 
-def _all_announced(parts: Sequence[Announced]) -> Announced:
+def _all_announced(parts: Sequence[SettingRange]) -> SettingRange:
     """The smallest and the largest value of all; no limit (None) is larger than any."""
     limits = [part.least for part in parts if part.least is not None]
     most = [part.most for part in parts]
-    return Announced(
+    return SettingRange(
         least=min(limits, default=None),
         most=max((each for each in most if each is not None), default=None)
         if None not in most
@@ -84,13 +86,15 @@ def _all_announced(parts: Sequence[Announced]) -> Announced:
     )
 
 
-def make_http2(found: protocol.Http2, told: Told) -> Http2:
+def make_http2(found: protocol.Http2, facts: TrialFacts) -> Http2:
     """What the record keeps of the window. Unless the server may choose the protocol, it has the
     HTTP/1 connections of all phases."""
     counts = {name: getattr(found, name) for name in protocol.Http2.model_fields}
-    if told.generate.http2 is None or not told.generate.http2.is_chosen:
-        counts["http1"] = sum(phase.http2.http1 for phase in told.phases if phase.http2 is not None)
-    window_ns = told.window.window_ns
+    if facts.generate.http2 is None or not facts.generate.http2.is_chosen:
+        counts["http1"] = sum(
+            phase.http2.http1 for phase in facts.phases if phase.http2 is not None
+        )
+    window_ns = facts.window.window_ns
     return Http2(
         **{name: value for name, value in counts.items() if name not in NOT_IN_RECORD},
         streams=found.streams_ns / window_ns if window_ns > 0 else None,
@@ -98,12 +102,12 @@ def make_http2(found: protocol.Http2, told: Told) -> Http2:
     )
 
 
-def _waited(found: protocol.Http2) -> Waited | None:
+def _waited(found: protocol.Http2) -> WaitShares | None:
     in_flight_ns = found.streams_ns + found.waits_ns.queued
     if in_flight_ns == 0:
         return None
-    waits = ((name, getattr(found.waits_ns, name)) for name in Waited.model_fields)
-    return Waited(**{name: wait_ns / in_flight_ns for name, wait_ns in waits})
+    waits = ((name, getattr(found.waits_ns, name)) for name in WaitShares.model_fields)
+    return WaitShares(**{name: wait_ns / in_flight_ns for name, wait_ns in waits})
 
 
 HTTP2 = Account("http2", "http2", make_http2, add_http2, in_suites=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trueload.protocol.model import Model
 from trueload.protocol.plan import Ready
 from trueload.protocol.sums import add_counts
-from trueload.record.account import Account, Step, Told
+from trueload.record.account import Account, Step, TrialFacts
 from trueload.units import NS_PER_S
 
 
@@ -38,18 +38,18 @@ class Idle(Model):
     steps: tuple[IdleStep, ...]
 
 
-def make_idle(_: None, told: Told) -> Idle | None:
+def make_idle(_: None, facts: TrialFacts) -> Idle | None:
     """What the record keeps; None if there were no steps."""
-    if not told.steps:
+    if not facts.steps:
         return None
     made: list[IdleStep] = []
     before = 0
-    for step in told.steps:
+    for step in facts.steps:
         made.append(_step(step, before))
         before = made[-1].established or before
     return Idle(
-        connections=told.steps[-1].idle,
-        held=told.window.connections.idle_open if told.complete else None,
+        connections=facts.steps[-1].idle,
+        held=facts.window.connections.idle_open if facts.complete else None,
         server_bytes_per_connection=bytes_per_connection(made),
         steps=tuple(made),
     )

@@ -8,7 +8,7 @@ from trueload.protocol import openings as protocol
 from trueload.protocol.model import Model
 from trueload.protocol.sums import add_histograms
 from trueload.protocol.tick import Counts
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.outcomes import without_time
 from trueload.record.sample import Sample, sample
 from trueload.stats import Distribution, decode_histogram
@@ -44,9 +44,9 @@ def step_of(found: protocol.Openings, step: str, counts: Counts) -> Sample:
     return sample(own, max(0, counts.scheduled - done))
 
 
-def make_openings(found: protocol.Openings, told: Told) -> Openings:
+def make_openings(found: protocol.Openings, facts: TrialFacts) -> Openings:
     """What the record keeps of the window."""
-    counts = told.window.counts
+    counts = facts.window.counts
     return Openings(
         connect_ns=step_of(found, CONNECT, counts).figures,
         full_handshake_ns=step_of(found, FULL, counts).figures,

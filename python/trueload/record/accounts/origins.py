@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trueload.protocol.model import Model
 from trueload.protocol.plan import OriginConnections
 from trueload.protocol.sums import add_up
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.accounts.targets import add_targets
 from trueload.record.outcomes import Outcomes
 from trueload.request.redact import redact_url
@@ -39,9 +39,9 @@ def add_origins(parts: Sequence[Origins]) -> Origins:
     return tuple(map(add_up, zip(*parts, strict=True)))
 
 
-def make_origins(found: Origins, told: Told) -> tuple[OriginRecord, ...] | None:
+def make_origins(found: Origins, facts: TrialFacts) -> tuple[OriginRecord, ...] | None:
     """What the record keeps, in the plan's order; None if there is only one origin."""
-    urls = told.origin_urls
+    urls = facts.origin_urls
     if not urls:
         return None
     return tuple(
@@ -50,17 +50,17 @@ def make_origins(found: Origins, told: Told) -> tuple[OriginRecord, ...] | None:
             requested=each.requested if each else None,
             established=each.established if each else None,
             connect_failed=each.failed if each else {},
-            counts=_outcomes(number, told),
+            counts=_outcomes(number, facts),
         )
         for number, (url, each) in enumerate(zip(urls, found or (None,) * len(urls), strict=True))
     )
 
 
-def _outcomes(origin: int, told: Told) -> Outcomes | None:
+def _outcomes(origin: int, facts: TrialFacts) -> Outcomes | None:
     """The sums over the targets of an origin."""
-    if told.window.targets is None:
+    if facts.window.targets is None:
         return None
-    pairs = zip(told.generate.targets, told.window.targets, strict=True)
+    pairs = zip(facts.generate.targets, facts.window.targets, strict=True)
     own = [(counts,) for target, counts in pairs if target.origin == origin]
     return Outcomes.of(add_targets(own)[0]) if own else None
 

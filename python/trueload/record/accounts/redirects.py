@@ -8,7 +8,7 @@ from trueload import hdr
 from trueload.protocol import redirects as protocol
 from trueload.protocol.model import Model
 from trueload.protocol.sums import add_up
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.sample import complete
 from trueload.stats import Distribution
 
@@ -34,7 +34,7 @@ def add_redirects(parts: Sequence[protocol.Redirects]) -> protocol.Redirects:
     return add_up(parts, time=hdr.added([part.time for part in parts]))
 
 
-def make_redirects(found: protocol.Redirects, _: Told) -> Redirects:
+def make_redirects(found: protocol.Redirects, _: TrialFacts) -> Redirects:
     """What the record keeps of the window."""
     requests = sum(found.hops.values())
     hops = sum(int(count) * times for count, times in found.hops.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueload.protocol.model import Model
 from trueload.protocol.plan import Sessions, Sparse
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.sample import Sample
 from trueload.stats import Distribution, merge_sparse
 
@@ -34,7 +34,7 @@ def renewed(sessions: SessionsRecord) -> SessionsRecord:
     return sessions.model_copy(update={"latency_ns": of_sessions(sessions).figures})
 
 
-def make_sessions(found: Sessions, _: Told) -> SessionsRecord:
+def make_sessions(found: Sessions, _: TrialFacts) -> SessionsRecord:
     """What the record keeps of the window."""
     return renewed(SessionsRecord(**found.model_dump(), latency_ns=Distribution()))
 

@@ -9,7 +9,7 @@ from trueload.protocol.model import Model
 from trueload.protocol.streams import StreamHistograms
 from trueload.protocol.sums import add_histograms, add_up
 from trueload.protocol.tick import Counts
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.outcomes import without_time
 from trueload.record.sample import Sample, complete, sample
 from trueload.stats import Distribution
@@ -58,9 +58,9 @@ def add_streams(parts: Sequence[protocol.Streams]) -> protocol.Streams:
     return add_up(parts, histograms=add_histograms([part.histograms for part in parts]))
 
 
-def make_streams(found: protocol.Streams, told: Told) -> Streams:
+def make_streams(found: protocol.Streams, facts: TrialFacts) -> Streams:
     """What the record keeps of the window."""
-    histograms, window = found.histograms, told.window
+    histograms, window = found.histograms, facts.window
     took_ns = window.window_ns + window.drain_ns
     return Streams(
         whole=found.whole,

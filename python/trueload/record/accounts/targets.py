@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trueload.protocol.model import Model
 from trueload.protocol.plan import Sparse, StepPlan, TargetCounts, TargetPlan
 from trueload.protocol.sums import add_up
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 from trueload.record.accounts.answers import add_kinds
 from trueload.record.outcomes import Outcomes, without_time
 from trueload.record.sample import Sample
@@ -51,9 +51,9 @@ def add_targets(parts: Sequence[Targets]) -> Targets:
     )
 
 
-def make_targets(found: Targets, told: Told) -> tuple[TargetRecord, ...]:
+def make_targets(found: Targets, facts: TrialFacts) -> tuple[TargetRecord, ...]:
     """What the record keeps of the window, in the plan's order."""
-    planned: Sequence[StepPlan | TargetPlan] = told.generate.scenario or told.generate.targets
+    planned: Sequence[StepPlan | TargetPlan] = facts.generate.scenario or facts.generate.targets
     return renewed(
         [
             TargetRecord(
@@ -65,7 +65,7 @@ def make_targets(found: Targets, told: Told) -> tuple[TargetRecord, ...]:
                 latency_ns=Distribution(),
                 latency=counts.latency,
             )
-            for each, url, counts in zip(planned, told.target_urls, found, strict=True)
+            for each, url, counts in zip(planned, facts.target_urls, found, strict=True)
         ]
     )
 

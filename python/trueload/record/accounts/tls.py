@@ -7,7 +7,7 @@ from typing import Literal
 
 from trueload.protocol.model import Model
 from trueload.protocol.plan import TrustAnybody
-from trueload.record.account import Account, Told
+from trueload.record.account import Account, TrialFacts
 
 
 class Tls(Model):
@@ -27,13 +27,13 @@ class Tls(Model):
     handshakes_resumed: int
 
 
-def make_tls(_: None, told: Told) -> Tls | None:
+def make_tls(_: None, facts: TrialFacts) -> Tls | None:
     """What the record keeps; None without TLS."""
-    every = [told.generate.tls, *(origin.tls for origin in told.generate.origins)]
+    every = [facts.generate.tls, *(origin.tls for origin in facts.generate.origins)]
     secure = [tls for tls in every if tls is not None]
     if not secure:
         return None
-    asked, agreed = secure[0], told.ready.tls if told.ready is not None else None
+    asked, agreed = secure[0], facts.ready.tls if facts.ready is not None else None
     return Tls(
         server_name=", ".join(dict.fromkeys(tls.server_name for tls in secure)),
         verification="off" if isinstance(asked.trust, TrustAnybody) else "on",
@@ -42,8 +42,8 @@ def make_tls(_: None, told: Told) -> Tls | None:
         version=agreed.version if agreed else None,
         cipher=agreed.cipher if agreed else None,
         alpn=agreed.alpn if agreed else None,
-        handshakes_full=sum(phase.connections.handshakes_full for phase in told.phases),
-        handshakes_resumed=sum(phase.connections.handshakes_resumed for phase in told.phases),
+        handshakes_full=sum(phase.connections.handshakes_full for phase in facts.phases),
+        handshakes_resumed=sum(phase.connections.handshakes_resumed for phase in facts.phases),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trueload.report.account import Shown
+from trueload.report.account import AccountView
 from trueload.verdict.varying import answers_text
 
-ANSWERS = Shown(
+ANSWERS = AccountView(
     name="answers", after="statuses", lines=lambda record: [("answers", answers_text(record))]
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trueload.record.schema import Record
-from trueload.report.account import Shown
+from trueload.report.account import AccountView
 from trueload.units import format_count
 
 
@@ -22,7 +22,7 @@ def datagrams_text(record: Record) -> str:
     return ", ".join(f"{format_count(counts[name])} {name}" for name in shown)
 
 
-DATAGRAMS = Shown(
+DATAGRAMS = AccountView(
     name="datagrams",
     after="failures",
     lines=lambda record: [("datagrams", datagrams_text(record))],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from trueload.record.figures import TABLED
-from trueload.report.account import Column, Metric, Shown, times_columns
+from trueload.report.account import AccountView, Column, Metric, times_columns
 
 COUNTS = (
     *("expected", "delivered", "lost", "duplicate", "out_of_order", "untimed", "negative"),
@@ -18,7 +18,7 @@ def _counter(name: str, about: str) -> Metric:
     return Metric(f"trueload.deliveries.{name}", "counter", "{delivery}", about)
 
 
-DELIVERIES = Shown(
+DELIVERIES = AccountView(
     name="deliveries",
     after="requests",
     order=4,

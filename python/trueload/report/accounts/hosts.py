@@ -1,13 +1,13 @@
-"""The hosts of a run as text and as tables: how closely together they began, what each did."""
+"""The hosts of a run as text and as tables: how closely they began, what each did. Pure."""
 
 from __future__ import annotations
 
 from trueload.protocol.plan import Counts
 from trueload.record.accounts.deliveries import Deliveries, across_text
-from trueload.record.accounts.generator_times import ClientTimes
+from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.figures import BRIEF
 from trueload.record.schema import Host, Record
-from trueload.report.account import Lines, Shown
+from trueload.report.account import AccountView, Lines
 from trueload.report.grid import Grid
 from trueload.report.times import brief_text, quantile_text
 from trueload.stats import Distribution
@@ -129,7 +129,7 @@ def _delivery_cells(found: Deliveries | None) -> tuple[str, ...]:
 
 def _cells(host: Host) -> tuple[str, ...]:
     counts, latency = host.counts, host.latency_ns or Distribution()
-    parts = host.client_ns or ClientTimes()
+    parts = host.client_ns or GeneratorTimes()
     ours = (each.p99 if each is not None else None for each in (parts.send, parts.receive))
     times = (*ours, host.clock_bound_ns)
     return (
@@ -157,4 +157,6 @@ def _lines(record: Record) -> Lines:
     return [("" if number else "hosts", text) for number, text in lines]
 
 
-HOSTS = Shown(name="hosts", after="moved", order=3, lines=_lines, grid=host_grid, grid_of="host")
+HOSTS = AccountView(
+    name="hosts", after="moved", order=3, lines=_lines, grid=host_grid, grid_of="host"
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trueload.protocol.http2 import HeaderBytes
 from trueload.record.accounts.http2 import Http2
 from trueload.record.schema import Record
-from trueload.report.account import Lines, Shown
+from trueload.report.account import AccountView, Lines
 from trueload.units import format_share, format_size
 from trueload.verdict.common import times
 from trueload.verdict.http2 import WINDOWS, is_chosen, permitted_text, versions_text, window_text
@@ -70,7 +70,7 @@ def _ended(found: Http2) -> str:
     return ", ".join(part for part in parts if part)
 
 
-HTTP2 = Shown(
+HTTP2 = AccountView(
     name="http2",
     after="redirects",
     order=5,

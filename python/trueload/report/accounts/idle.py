@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueload.record.accounts.idle import Idle, IdleStep
 from trueload.record.schema import Record
-from trueload.report.account import Lines, Shown
+from trueload.report.account import AccountView, Lines
 from trueload.units import format_count, format_rate, format_size
 
 
@@ -34,4 +34,4 @@ def step_text(step: IdleStep) -> str:
     return f"{format_count(step.idle)} idle: {format_size(step.server_rss_bytes)}{came}"
 
 
-IDLE = Shown(name="idle", after="idle ends", texts=_texts)
+IDLE = AccountView(name="idle", after="idle ends", texts=_texts)

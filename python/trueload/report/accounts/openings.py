@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from trueload.protocol import openings as protocol
 from trueload.record.accounts.openings import Openings
-from trueload.report.account import Lines, Shown, times_columns
+from trueload.report.account import AccountView, Lines, times_columns
 from trueload.report.times import times_text
 from trueload.stats import Distribution
 from trueload.units import format_count
@@ -26,7 +26,7 @@ def _times(found: Distribution, *counted: str) -> str:
     return times_text(found, *counted, most="max of those done" if found.slower else "max")
 
 
-OPENINGS = Shown(
+OPENINGS = AccountView(
     name="openings",
     after="rate",
     order=2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueload.record.accounts.redirects import Redirects
 from trueload.record.figures import BRIEF
-from trueload.report.account import Column, Lines, Shown, times_columns
+from trueload.report.account import AccountView, Column, Lines, times_columns
 from trueload.report.times import times_text
 from trueload.units import format_count
 
@@ -30,7 +30,7 @@ def _texts(found: Redirects) -> Lines:
     ]
 
 
-REDIRECTS = Shown(
+REDIRECTS = AccountView(
     name="redirects",
     after="streams",
     order=3,

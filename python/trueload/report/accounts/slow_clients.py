@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueload.protocol.engine_options import show_byte_rate
 from trueload.record.schema import Record
-from trueload.report.account import Lines, Shown
+from trueload.report.account import AccountView, Lines
 from trueload.units import NS_PER_S, format_size, format_span
 
 TIMEOUTS = ("timeout.first_byte", "timeout.total")
@@ -48,4 +48,4 @@ def _memory(record: Record) -> str:
     return f"the server's memory is {format_size(server.rss_after_bytes)}{of}"
 
 
-SLOW_CLIENTS = Shown(name="slow_clients", after="idle", lines=_lines)
+SLOW_CLIENTS = AccountView(name="slow_clients", after="idle", lines=_lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueload.record.accounts.streams import Streams
 from trueload.record.figures import BRIEF
-from trueload.report.account import Column, Lines, Shown, times_columns
+from trueload.report.account import AccountView, Column, Lines, times_columns
 from trueload.report.times import times_text
 from trueload.units import format_count, format_share
 
@@ -34,7 +34,7 @@ def _texts(found: Streams) -> Lines:
     ]
 
 
-STREAMS = Shown(
+STREAMS = AccountView(
     name="streams",
     after="datagrams",
     order=1,

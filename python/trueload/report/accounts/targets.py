@@ -10,7 +10,7 @@ from trueload.record.accounts.sessions import SessionsRecord, of_sessions
 from trueload.record.accounts.targets import TargetRecord, of_target
 from trueload.record.figures import BRIEF, TABLED
 from trueload.record.schema import Record
-from trueload.report.account import Shown
+from trueload.report.account import AccountView
 from trueload.report.grid import Grid, text_lines
 from trueload.report.times import quantile_text
 from trueload.stats import Distribution
@@ -113,7 +113,7 @@ def target_lines(record: Record) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-TARGETS = Shown(
+TARGETS = AccountView(
     name="targets",
     after="origins",
     order=1,
@@ -121,7 +121,7 @@ TARGETS = Shown(
     grid=target_grid,
     grid_of="request",
 )
-ORIGINS = Shown(
+ORIGINS = AccountView(
     name="origins",
     after="answers",
     order=2,

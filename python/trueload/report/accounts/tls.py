@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trueload.record.schema import Record
-from trueload.report.account import Shown
+from trueload.report.account import AccountView
 from trueload.text import plain
 from trueload.units import format_count, format_duration
 
@@ -29,4 +29,4 @@ def tls_text(record: Record) -> str:
     return ", ".join(parts)
 
 
-TLS = Shown(name="tls", after="reasons", lines=lambda record: [("TLS", tls_text(record))])
+TLS = AccountView(name="tls", after="reasons", lines=lambda record: [("TLS", tls_text(record))])

@@ -16,7 +16,7 @@ from trueload.errors import UserError
 from trueload.record.bound import verdict_text
 from trueload.report.ab import stored_pairs
 from trueload.report.compare import pairs_text
-from trueload.store.runs import Damaged, Row, Run, Store
+from trueload.store.runs import DamagedRow, Row, Run, Store
 from trueload.text import plain
 
 ROWS_MAX = 400  # of a run: all its records are held at once
@@ -24,7 +24,7 @@ SHOWN_MAX = 12
 
 
 @dataclass(frozen=True)
-class Against:
+class MetricRatios:
     """One comparison of ``new`` with ``base`` by metric; ``primary`` was named beforehand."""
 
     title: str
@@ -36,14 +36,14 @@ class Against:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparisons:
     """All comparisons of a report, and why others are impossible."""
 
-    found: tuple[Against, ...]
+    found: tuple[MetricRatios, ...]
     notes: tuple[str, ...] = ()
 
 
-def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
+def of_pairs(run: Run, rows: Iterable[Row | DamagedRow]) -> MetricRatios | None:
     """Return the comparison of a run of `trueload ab`; None without a whole pair."""
     paired = stored_pairs(run, rows, most=ROWS_MAX)
     pairs = paired.pairs
@@ -53,16 +53,16 @@ def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
     count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}, measured in turns"
     more = _sentence(pairs_text(paired.ratios, paired.primary))
     note = f"A: {a}. B: {b}. {count}.{more}"
-    return Against(f"{b} against {a}", "A", "B", paired.ratios, paired.primary, note)
+    return MetricRatios(f"{b} against {a}", "A", "B", paired.ratios, paired.primary, note)
 
 
 def _sentence(text: str) -> str:
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
-def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
+def of_runs(store: Store, runs: Sequence[Run]) -> Comparisons:
     """Compare each run with the first, row by row."""
-    found: list[Against] = []
+    found: list[MetricRatios] = []
     notes: list[str] = []
     first, *others = runs
     for other in others:
@@ -89,11 +89,11 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
             verdicts += _sentence(pairs_text(row.ratios, row.primary))
             title = f"{name}{other.id} against {first.id}"
             note = trials + verdicts
-            found.append(Against(title, first.id, other.id, row.ratios, row.primary, note))
+            found.append(MetricRatios(title, first.id, other.id, row.ratios, row.primary, note))
         notes += [f"{plain(note)}." for note in compared.notes]
     if len(found) > SHOWN_MAX:
         notes.append(
             f"{len(found) - SHOWN_MAX} more comparisons are left out here; `trueload runs compare`"
             " has them."
         )
-    return Compared(tuple(found[:SHOWN_MAX]), tuple(notes))
+    return Comparisons(tuple(found[:SHOWN_MAX]), tuple(notes))

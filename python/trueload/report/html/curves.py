@@ -50,7 +50,7 @@ class SecondPoint:
 
 
 @dataclass(frozen=True)
-class Offered:
+class RateLatency:
     """Latency at one offered rate of a run by stages; ``kept``: the rate was also answered."""
 
     rate_per_s: float
@@ -123,7 +123,7 @@ def is_staged(record: Record) -> bool:
     return len({value for stage in load.stages for value in (stage.from_, stage.to)}) > 1
 
 
-def offered_points(record: Record) -> tuple[Offered, ...]:
+def offered_points(record: Record) -> tuple[RateLatency, ...]:
     """Return latency against offered rate for a run by stages: a point per second, by rate."""
     if not is_staged(record):
         return ()
@@ -132,11 +132,11 @@ def offered_points(record: Record) -> tuple[Offered, ...]:
         rate = point.offered_per_s
         if rate:
             kept = not point.failed_per_s and point.ok_per_s >= (1 - SHORT_OF_OFFERED) * rate
-            found.append(Offered(rate, point.p50_ns, point.p99_ns, kept))
+            found.append(RateLatency(rate, point.p50_ns, point.p99_ns, kept))
     return tuple(sorted(found, key=lambda each: each.rate_per_s))
 
 
-def largest_kept(points: Sequence[Offered]) -> float | None:
+def largest_kept(points: Sequence[RateLatency]) -> float | None:
     """Return the highest rate up to which every rate was kept; None if the lowest was not."""
     largest = None
     for point in points:

@@ -21,10 +21,10 @@ from trueload.record.thresholds import Threshold
 from trueload.report.html.entries import CheckTally, RunReport, in_order, with_own_names
 from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
-from trueload.search.decide import Found
-from trueload.search.execute import UNITS, SearchPlan, Taken, outcome
+from trueload.search.decide import SafeLoad
+from trueload.search.execute import UNITS, SearchPlan, StepResult, outcome
 from trueload.search.result import deciding, read_plan, read_steps, sentence
-from trueload.store.runs import Damaged, Row, Run
+from trueload.store.runs import DamagedRow, Row, Run
 from trueload.suites.figures import Figures, figures
 from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
 from trueload.suites.steps import Search, Step, search_plan
@@ -62,10 +62,10 @@ class Tally:
     is_of_search: bool = False
     steps: dict[tuple[str, str], dict[str, _Steps]] = field(default_factory=dict)
 
-    def passing(self, rows: Iterable[Row | Damaged]) -> Iterator[Row | Damaged]:
+    def passing(self, rows: Iterable[Row | DamagedRow]) -> Iterator[Row | DamagedRow]:
         """Yield the same rows, and count them; keep those that ``judge`` turns into a step."""
         for row in rows:
-            if isinstance(row, Damaged):
+            if isinstance(row, DamagedRow):
                 number = "a row" if row.number is None else f"row {row.number}"
                 self.damaged.append(plain(f"{number} is damaged: {row.why}"))
                 yield row
@@ -105,7 +105,7 @@ class Tally:
                 tally.remedy = explained.remedy_for(record) if explained else ""
 
 
-def gather(run: Run, rows: Iterable[Row | Damaged]) -> RunReport:
+def gather(run: Run, rows: Iterable[Row | DamagedRow]) -> RunReport:
     """Return everything that a report says about a run."""
     tally = Tally(run)
     notes: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ def _search_plan(run: Run) -> SearchPlan | None:
 
 
 def _of_suite(
-    plan: SuitePlan, tally: Tally, rows: Iterable[Row | Damaged]
+    plan: SuitePlan, tally: Tally, rows: Iterable[Row | DamagedRow]
 ) -> tuple[LoadTable, ...]:
     if plan.broadcast is not None:
         tally.judge = partial(_suite_step, search_plan(plan, 1))
@@ -213,7 +213,7 @@ def _key(load: PlannedLoad) -> str:
 
 
 def _of_search(
-    plan: SearchPlan, tally: Tally, rows: Iterable[Row | Damaged]
+    plan: SearchPlan, tally: Tally, rows: Iterable[Row | DamagedRow]
 ) -> tuple[LoadTable, ...]:
     tally.is_of_search = True
     stored: list[tuple[Mapping[str, str], Record]] = []
@@ -226,7 +226,7 @@ def _of_search(
     if not taken:
         return ()
     decided, done, name = deciding(plan, taken).record, outcome(plan, taken), tally.run.title
-    found = done if isinstance(done, Found) else None
+    found = done if isinstance(done, SafeLoad) else None
     tally.check(decided, _short(name))
     search = _search(
         _short(name),
@@ -249,7 +249,9 @@ def _of_search(
     )
 
 
-def _taken(plan: SearchPlan, stored: Sequence[tuple[Mapping[str, str], Record]]) -> list[Taken]:
+def _taken(
+    plan: SearchPlan, stored: Sequence[tuple[Mapping[str, str], Record]]
+) -> list[StepResult]:
     """Return the steps; none if what is stored cannot be read."""
     try:
         return read_steps(plan, stored)
@@ -286,7 +288,7 @@ def _search(
     )
 
 
-def _step(taken: Taken, metric: str) -> Step:
+def _step(taken: StepResult, metric: str) -> Step:
     timed = percentile_share(metric) is not None or metric == "mean"
     values = [v.value for v in taken.judgement.values if v.threshold.metric == metric and timed]
     return Step(
@@ -301,7 +303,7 @@ def _step(taken: Taken, metric: str) -> Step:
 # ---- anything else
 
 
-def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[LoadTable, ...]:
+def _of_rows(tally: Tally, rows: Iterable[Row | DamagedRow]) -> tuple[LoadTable, ...]:
     """Group the rows of a single command, or of a plan that cannot be read.
 
     Rows of the same program under the same load belong together.
@@ -309,7 +311,7 @@ def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[LoadTable, ..
     measured: dict[tuple[str, Unit, str], list[Figures]] = {}
     apart: list[Summary] = []
     for row in tally.passing(rows):
-        if isinstance(row, Damaged) or "step" in row.labels:
+        if isinstance(row, DamagedRow) or "step" in row.labels:
             continue
         if row.record is None:
             apart.append(_unmeasured(row, tally.run.id))

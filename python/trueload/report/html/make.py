@@ -14,14 +14,14 @@ from trueload.store.runs import Row, Run, Store
 
 
 @dataclass(frozen=True)
-class Made:
+class HtmlReport:
     """A report that is ready to write; each chart is drawn once, when it is asked for."""
 
     view: View
     plots: Plots
 
 
-def make(store: Store, runs: Sequence[Run]) -> Made:
+def make(store: Store, runs: Sequence[Run]) -> HtmlReport:
     """Return the report of these runs; the first is the base of comparisons."""
     reports = [gather(run, store.rows(run)) for run in runs]
     by_id = {run.id: run for run in runs}
@@ -33,14 +33,14 @@ def make(store: Store, runs: Sequence[Run]) -> Made:
     pairs = [of_pairs(run, store.rows(run)) for run in runs if run.kind == "ab"]
     compared = of_runs(store, runs) if len(runs) > 1 else None
     view = make_view(reports, fetch, [each for each in pairs if each is not None], compared)
-    return Made(view, Plots())
+    return HtmlReport(view, Plots())
 
 
-def page(made: Made) -> str:
+def page(made: HtmlReport) -> str:
     """Return the HTML page."""
     return render(made.view, made.plots)
 
 
-def plots(made: Made) -> list[Plot]:
+def plots(made: HtmlReport) -> list[Plot]:
     """Return the charts, each with a name for its file."""
     return made.plots.files(made.view)

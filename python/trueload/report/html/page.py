@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from trueload import __version__
 from trueload.report.grid import MARKS, html_table
-from trueload.report.html.charts.theme import COLOURS, SERIES, Drawn
+from trueload.report.html.charts.theme import COLOURS, SERIES, TitledChart
 from trueload.report.html.draw import inline, to_svg
 from trueload.report.html.view import View
 
@@ -39,13 +39,13 @@ class Plots:
         self._svg: dict[int, str] = {}
         self._numbers = itertools.count(1)
 
-    def svg(self, drawn: Drawn) -> str:
+    def svg(self, drawn: TitledChart) -> str:
         """Return the SVG of a chart."""
         if id(drawn) not in self._svg:
             self._svg[id(drawn)] = to_svg(drawn.chart)
         return self._svg[id(drawn)]
 
-    def inline(self, drawn: Drawn) -> Markup:
+    def inline(self, drawn: TitledChart) -> Markup:
         """Return the chart as part of the page."""
         prefix = f"d{next(self._numbers)}-"
         # Not escaped: `inline` leaves only shapes and text in it.

@@ -187,7 +187,7 @@ def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Grid
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckRow:
     """One check, for people: what came of it over all records, and what to do about it."""
 
     name: str
@@ -199,7 +199,7 @@ class Checked:
     remedy: str
 
 
-def checked(tallies: Sequence[CheckTally]) -> list[Checked]:
+def checked(tallies: Sequence[CheckTally]) -> list[CheckRow]:
     """The checks, the worst first, each with what it is for and what to do."""
     found = []
     for tally in tallies:
@@ -210,7 +210,7 @@ def checked(tallies: Sequence[CheckTally]) -> list[Checked]:
             if tally.counts.get(status)  # type: ignore[call-overload]
         ]
         found.append(
-            Checked(
+            CheckRow(
                 name=plain(tally.name),
                 status=tally.status,
                 counts=", ".join(counts),

@@ -14,7 +14,7 @@ from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least, verdict_text
 from trueload.record.figures import BRIEF, label
 from trueload.report.compare import ratio_cells, value_text
-from trueload.report.html.comparisons import Against
+from trueload.report.html.comparisons import MetricRatios
 from trueload.report.times import figure_text
 from trueload.suites.summary import LoadTable, Summary
 from trueload.units import format_count, format_share, format_size
@@ -34,7 +34,7 @@ class Tile:
 
 
 def tiles(
-    sections: Sequence[LoadTable], compared: Sequence[Against], connection_bytes: float | None
+    sections: Sequence[LoadTable], compared: Sequence[MetricRatios], connection_bytes: float | None
 ) -> Iterator[Tile]:
     """Yield all tiles of a page.
 
@@ -56,7 +56,7 @@ def tiles(
         yield _verdict(everything)
 
 
-def _of_ratio(found: Against, *, void: bool) -> Iterator[Tile]:
+def _of_ratio(found: MetricRatios, *, void: bool) -> Iterator[Tile]:
     """Yield the tiles of the metric that was named beforehand."""
     first: Ratio = next((r for r in found.ratios if r.metric == found.primary), found.ratios[0])
     *_, ratio, within, _ = ratio_cells(first)

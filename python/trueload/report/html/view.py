@@ -23,15 +23,15 @@ from trueload.report.html.charts.percentiles import percentiles
 from trueload.report.html.charts.ranking import ranking
 from trueload.report.html.charts.ratios import ratios
 from trueload.report.html.charts.resources import (
-    Held,
-    Taken,
+    IdleMemory,
+    ResourceUse,
     both_ends,
     connection_memory,
     idle_memory,
     memory,
 )
-from trueload.report.html.charts.theme import SERIES_MAX, Drawn, Palette
-from trueload.report.html.comparisons import Against, Compared
+from trueload.report.html.charts.theme import SERIES_MAX, Palette, TitledChart
+from trueload.report.html.comparisons import Comparisons, MetricRatios
 from trueload.report.html.curves import (
     PercentilePoint,
     SecondPoint,
@@ -42,7 +42,7 @@ from trueload.report.html.curves import (
 from trueload.report.html.entries import RunReport, merged
 from trueload.report.html.tables import (
     STATUSES,
-    Checked,
+    CheckRow,
     account_tables,
     checked,
     entries_table,
@@ -81,7 +81,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """One section of the page: its result, tables, charts and remarks.
 
     ``void``: nothing in it is a valid figure.
@@ -91,7 +91,7 @@ class Part:
     title: str
     words: tuple[str, ...]
     tables: tuple[Grid, ...]
-    drawn: tuple[Drawn, ...]
+    drawn: tuple[TitledChart, ...]
     texts: tuple[Text, ...] = ()
     remarks: tuple[str, ...] = ()
     void: bool = False
@@ -120,8 +120,8 @@ class View:
     words: tuple[str, ...]
     tiles: tuple[Tile, ...]
     remarks: tuple[str, ...]
-    parts: tuple[Part, ...]
-    checks: tuple[Checked, ...]
+    parts: tuple[Section, ...]
+    checks: tuple[CheckRow, ...]
     checks_words: str
     environments: tuple[tuple[tuple[str, str], ...], ...]
     runs: tuple[RunView, ...]
@@ -131,8 +131,8 @@ class View:
 def make_view(
     reports: Sequence[RunReport],
     fetch: Fetch,
-    pairs: Sequence[Against] = (),
-    runs: Compared | None = None,
+    pairs: Sequence[MetricRatios] = (),
+    runs: Comparisons | None = None,
 ) -> View:
     """Return everything that the page shows, in order."""
     sections = merged(reports)
@@ -242,8 +242,8 @@ def _part(
     palette: Palette,
     *,
     draw: bool,
-) -> Part:
-    drawn: list[Drawn] = []
+) -> Section:
+    drawn: list[TitledChart] = []
     records: list[tuple[Summary, Record]] = []
     if draw:
         records = list(_records(section, fetch))
@@ -255,7 +255,7 @@ def _part(
     found += published_tables(section)
     found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
     found.append(suite_columns(section))
-    return Part(
+    return Section(
         anchor=f"load-{number}",
         title=_capital(section.title),
         words=tuple(words.results(section)),
@@ -283,7 +283,7 @@ def _charts(
     records: Sequence[tuple[Summary, Record]],
     published: Sequence[PublishedCurve],
     palette: Palette,
-) -> Iterator[Drawn | None]:
+) -> Iterator[TitledChart | None]:
     few = [each for each in records if each[0].name in palette][:SERIES_MAX]
     yield ranking(section, palette)
     if section.broadcast:
@@ -337,8 +337,8 @@ def _flow(section: LoadTable) -> str:
 
 
 def _capped(
-    drawn: Drawn | None, section: LoadTable, few: Sequence[tuple[Summary, Record]]
-) -> Drawn | None:
+    drawn: TitledChart | None, section: LoadTable, few: Sequence[tuple[Summary, Record]]
+) -> TitledChart | None:
     """Add a note on which entries the curves show, if these are not all."""
     if drawn is None:
         return None
@@ -353,13 +353,13 @@ def _capped(
     return replace(drawn, note=" ".join(text for text in sentences if text))
 
 
-def _taken(entry: Summary, record: Record) -> Taken:
+def _taken(entry: Summary, record: Record) -> ResourceUse:
     server, idle = record.server, record.idle
     subject = server if record.client is None else record.generator
     each = server.bytes_per_connection if server is not None else None
     if each is None and idle is not None:
         each = idle.server_bytes_per_connection
-    return Taken(
+    return ResourceUse(
         name=entry.name,
         generator=record.generator.saturation,
         server=server.saturation if server is not None else None,
@@ -368,9 +368,9 @@ def _taken(entry: Summary, record: Record) -> Taken:
     )
 
 
-def _held(entry: Summary, record: Record) -> list[Held]:
+def _held(entry: Summary, record: Record) -> list[IdleMemory]:
     steps = record.idle.steps if record.idle is not None else ()
-    return [Held(entry.name, s.idle, s.server_rss_bytes) for s in steps if s.server_rss_bytes]
+    return [IdleMemory(entry.name, s.idle, s.server_rss_bytes) for s in steps if s.server_rss_bytes]
 
 
 def _texts(records: Sequence[tuple[Summary, Record]]) -> Iterator[Text]:
@@ -382,12 +382,12 @@ def _texts(records: Sequence[tuple[Summary, Record]]) -> Iterator[Text]:
             yield Text(f"As ApacheBench prints it: {entry.name}", "\n".join(block))
 
 
-def _comparison(found: Sequence[Against], runs: Compared | None) -> Part | None:
+def _comparison(found: Sequence[MetricRatios], runs: Comparisons | None) -> Section | None:
     notes = runs.notes if runs is not None else ()
     if not found and not notes:
         return None
     drawn = [ratios(e.title, e.ratios, "B / A" if e.new == "B" else "new / base") for e in found]
-    return Part(
+    return Section(
         anchor="compared",
         title="Compared",
         words=tuple(f"{each.title}: {each.note}" for each in found),
@@ -407,7 +407,7 @@ def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
     return "valid" if all(entry.verdict == "valid" for entry in measured) else "suspect"
 
 
-def _tallies(reports: Sequence[RunReport]) -> list[Checked]:
+def _tallies(reports: Sequence[RunReport]) -> list[CheckRow]:
     if len(reports) == 1:
         return checked(reports[0].checks)
     found = [

@@ -1,5 +1,4 @@
 """The charts of a report, one module per kind.
 
-Each is a function from plain values to an Altair chart, or None if there is nothing to show. Must
-not know: records, the store or HTML.
+Each is a function from plain values to an Altair chart, or None if there is nothing to show.
 """

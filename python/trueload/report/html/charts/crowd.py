@@ -13,8 +13,8 @@ from trueload.report.html.charts.theme import (
     COUNT_EXPR,
     QUIET,
     SERIES_MAX,
-    Drawn,
     Palette,
+    TitledChart,
     data,
     finished,
     rule_at,
@@ -30,7 +30,7 @@ def crowd(
     searches: Sequence[Search],
     published: Sequence[PublishedCurve],
     palette: Palette | None = None,
-) -> Drawn | None:
+) -> TitledChart | None:
     """Return a chart with a line per subject, and a grey one per published curve.
 
     None without two points.
@@ -83,7 +83,7 @@ def crowd(
         note += " Grey: the published curves, each server on a machine of its own (2016)."
     if left > 0:
         note += f" {left} more are in the table only."
-    return Drawn(
+    return TitledChart(
         "clients",
         "Clients against the p95 of the receipt",
         f"{len(names)} subjects, and {len(published)} published curves behind them.",

@@ -12,8 +12,8 @@ from trueload.report.html.charts.theme import (
     FONT_PX,
     QUIET,
     SERIES,
-    Drawn,
     Palette,
+    TitledChart,
     data,
     finished,
 )
@@ -37,7 +37,9 @@ class Field:
     value: float | None
 
 
-def heat_map(name: str, fields: Sequence[Field], palette: Palette | None = None) -> Drawn | None:
+def heat_map(
+    name: str, fields: Sequence[Field], palette: Palette | None = None
+) -> TitledChart | None:
     """Return pools against concurrency; None with fewer than two cells, or without any figure."""
     known = [field for field in fields if field.value is not None]
     if len(fields) < 2 or not known:
@@ -68,7 +70,7 @@ def heat_map(name: str, fields: Sequence[Field], palette: Palette | None = None)
         good.encode(x=x, y=y, text="said:N"),
         bad.encode(x=x, y=y, text="said:N"),
     ).resolve_scale(color="independent")
-    return Drawn(
+    return TitledChart(
         "heat-map",
         f"Requests/s by pools and concurrency: {name}",
         f"Throughput of {name} in {len(fields)} cells; the most is {short_number(most)}.",

@@ -18,8 +18,8 @@ from trueload.report.html.charts.theme import (
     INK,
     PAPER,
     WARN,
-    Drawn,
     Palette,
+    TitledChart,
     colours,
     data,
     finished,
@@ -27,13 +27,13 @@ from trueload.report.html.charts.theme import (
     rule_at,
     time_axis,
 )
-from trueload.report.html.curves import Offered, largest_kept
+from trueload.report.html.curves import RateLatency, largest_kept
 from trueload.suites.steps import Search
 
 OUTCOMES = {"kept": GOOD[0], "exceeded": BAD[0], "limited": WARN[0]}
 
 
-def of_search(search: Search, palette: Palette | None = None) -> Drawn | None:
+def of_search(search: Search, palette: Palette | None = None) -> TitledChart | None:
     """Return a line through the steps by load, with a point for each step by its outcome."""
     steps = sorted(search.steps, key=lambda step: step.load)
     points = [
@@ -63,7 +63,7 @@ def of_search(search: Search, palette: Palette | None = None) -> Drawn | None:
         note += " Upright: the largest load that was confirmed to keep it."
     if len(points) < len(steps):
         note += " Steps in which it was endless have no point."
-    return Drawn(
+    return TitledChart(
         "latency-against-load",
         f"Latency against load: {search.name}",
         search.sentence,
@@ -72,7 +72,9 @@ def of_search(search: Search, palette: Palette | None = None) -> Drawn | None:
     )
 
 
-def of_stages(name: str, points: Sequence[Offered], palette: Palette | None = None) -> Drawn | None:
+def of_stages(
+    name: str, points: Sequence[RateLatency], palette: Palette | None = None
+) -> TitledChart | None:
     """Return each second of a run by stages, by the rate that was offered in it."""
     rows: list[dict[str, Any]] = []
     for point in points:
@@ -95,7 +97,7 @@ def of_stages(name: str, points: Sequence[Offered], palette: Palette | None = No
     if (largest := largest_kept(points)) is not None:
         layers += marked(largest, bound=largest == points[-1].rate_per_s)
         note += " Upright: up to this rate, all but 5 % of each second's requests were answered."
-    return Drawn(
+    return TitledChart(
         "latency-against-load",
         f"Latency against load: {name}",
         "Latency of each second against the rate that was offered in it.",

@@ -9,8 +9,8 @@ import altair as alt
 
 from trueload.report.html.charts.theme import (
     QUIET,
-    Drawn,
     Palette,
+    TitledChart,
     colours,
     count_axis,
     data,
@@ -24,7 +24,7 @@ from trueload.report.html.curves import SecondPoint
 Courses = Mapping[str, Sequence[SecondPoint]]
 
 
-def latency_over_time(courses: Courses, palette: Palette | None = None) -> Drawn | None:
+def latency_over_time(courses: Courses, palette: Palette | None = None) -> TitledChart | None:
     """Return the p99 of each second, a line per entry; a single entry also has a dashed median."""
     alone = len(courses) == 1
     rows: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def latency_over_time(courses: Courses, palette: Palette | None = None) -> Drawn
         )
     )
     what = "The median and the p99" if alone else "The p99"
-    return Drawn(
+    return TitledChart(
         "latency-over-time",
         "Latency over time",
         f"{what} of each second of the window.",
@@ -68,7 +68,7 @@ def latency_over_time(courses: Courses, palette: Palette | None = None) -> Drawn
 
 def throughput_over_time(
     courses: Courses, unit: str, palette: Palette | None = None
-) -> Drawn | None:
+) -> TitledChart | None:
     """Return the good answers of each second, with the offered rate as a dashed line."""
     rows = [
         {"name": name, "t": point.t_s, "value": point.ok_per_s}
@@ -94,7 +94,7 @@ def throughput_over_time(
             color=QUIET[0], strokeDash=[5, 4], strokeWidth=1.5
         )
         layers.append(dashed.encode(x=x, y=y))
-    return Drawn(
+    return TitledChart(
         "throughput-over-time",
         "Throughput over time",
         f"{unit} that ended well, second by second.",

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 
 from trueload.report.html.charts.theme import (
-    Drawn,
     Palette,
+    TitledChart,
     data,
     finished,
     series_colour,
@@ -28,7 +28,7 @@ TICKS = [2, 10, 100, 1_000, 10_000]
 
 def percentiles(
     curves: Mapping[str, Sequence[PercentilePoint]], palette: Palette | None = None
-) -> Drawn | None:
+) -> TitledChart | None:
     """Return a line per entry; None if nothing ended well."""
     shown = {name: points for name, points in curves.items() if len(points) > 1}
     if not shown:
@@ -54,7 +54,7 @@ def percentiles(
         .mark_line(strokeWidth=2, interpolate="step-after")
         .encode(x=x, y=y, color=series_colour(list(shown), palette))
     )
-    return Drawn(
+    return TitledChart(
         "percentiles",
         "Latency by percentile",
         f"Latency from the quickest request to 99.99 % of {len(shown)} entries.",

@@ -14,8 +14,8 @@ from trueload.report.html.charts.theme import (
     GREY,
     INK,
     ROW_PX,
-    Drawn,
     Palette,
+    TitledChart,
     colours,
     data,
     finished,
@@ -27,7 +27,7 @@ BARS_MAX = 30
 FADED = 0.35
 
 
-def ranking(section: LoadTable, palette: Palette | None = None) -> Drawn | None:
+def ranking(section: LoadTable, palette: Palette | None = None) -> TitledChart | None:
     """Return ranked entries as bars, with invalid ones grey below; None with fewer than two."""
     shown = [e for e in section.measured if e.score is not None][:BARS_MAX]
     if len(shown) < 2:
@@ -68,7 +68,7 @@ def ranking(section: LoadTable, palette: Palette | None = None) -> Drawn | None:
     if more > 0:
         note += f" {more} more are in the table only."
     best = shown[0]
-    return Drawn(
+    return TitledChart(
         "ranking",
         f"Ranking by {section.unit}",
         f"Bars of {len(shown)} entries; the longest is {best.name}.",

@@ -23,7 +23,7 @@ from trueload.report.html.charts.theme import (
     GREY,
     INK,
     PAPER,
-    Drawn,
+    TitledChart,
     data,
     finished,
     legend_below,
@@ -53,7 +53,7 @@ TICKS = (
 ARROWS = {"low": "triangle-left", "high": "triangle-right"}
 
 
-def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:
+def ratios(name: str, found: Sequence[Ratio], what: str) -> TitledChart | None:
     """Return a point per metric around 1; None if no ratio is known."""
     shown = [(each, each.ratio) for each in found if each.ratio is not None]
     if not shown:
@@ -88,7 +88,7 @@ def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:
         fill=shade(alt.Fill, 1),
     )
     chart = alt.layer(rule_at(1.0, "x", INK[0]), spread, *_arrows(rows, y, across), dots)
-    return Drawn(
+    return TitledChart(
         "ratios",
         f"Ratios: {name}" if name else "Ratios",
         f"The ratio of {len(rows)} metrics, with their intervals.",

@@ -14,8 +14,8 @@ from trueload.report.html.charts.theme import (
     INK,
     ROW_PX,
     SERIES_MAX,
-    Drawn,
     Palette,
+    TitledChart,
     colours,
     data,
     finished,
@@ -38,7 +38,7 @@ BYTES_EXPR = (
 
 
 @dataclass(frozen=True)
-class Taken:
+class ResourceUse:
     """What one entry's trial used.
 
     ``generator`` and ``server`` are the busiest thread of each end as a share of the window. Memory
@@ -53,7 +53,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Held:
+class IdleMemory:
     """The server's memory with a number of idle connections beside the others."""
 
     name: str
@@ -62,8 +62,8 @@ class Held:
 
 
 def both_ends(
-    taken: Sequence[Taken], sender: str = "generator", palette: Palette | None = None
-) -> Drawn | None:
+    taken: Sequence[ResourceUse], sender: str = "generator", palette: Palette | None = None
+) -> TitledChart | None:
     """Return how busy the busiest thread of each end was; ``sender`` names the end that asks."""
     shown = [t for t in taken if t.generator is not None or t.server is not None][:BARS_MAX]
     if not shown:
@@ -94,7 +94,7 @@ def both_ends(
     ]
     full = base.mark_tick(color=INK[0], thickness=1.5, size=2 * BAR_PX, yOffset=BAR_DY)
     full = full.encode(x=alt.datum(FULL_SHARE), y=y)
-    return Drawn(
+    return TitledChart(
         "cpu",
         "CPU of both ends",
         f"How busy server and {sender} were, of {len(shown)} entries.",
@@ -108,7 +108,7 @@ def _share(share: float | None) -> str:
     return "?" if share is None else format_share(share)
 
 
-def memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | None:
+def memory(taken: Sequence[ResourceUse], palette: Palette | None = None) -> TitledChart | None:
     """Return the peak resident memory of each program; None for a single one."""
     return _bytes_chart(
         "memory",
@@ -119,7 +119,9 @@ def memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | No
     )
 
 
-def connection_memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | None:
+def connection_memory(
+    taken: Sequence[ResourceUse], palette: Palette | None = None
+) -> TitledChart | None:
     """Return the memory per connection of each server; None for a single one."""
     return _bytes_chart(
         "memory-per-connection",
@@ -131,8 +133,12 @@ def connection_memory(taken: Sequence[Taken], palette: Palette | None = None) ->
 
 
 def _bytes_chart(
-    slug: str, title: str, axis: str, found: Sequence[tuple[Taken, float]], palette: Palette | None
-) -> Drawn | None:
+    slug: str,
+    title: str,
+    axis: str,
+    found: Sequence[tuple[ResourceUse, float]],
+    palette: Palette | None,
+) -> TitledChart | None:
     if len(found) < 2:
         return None  # a single figure needs no chart
     found = found[:BARS_MAX]
@@ -152,7 +158,7 @@ def _bytes_chart(
     y, above = named_rows(base, names, "said")
     bars = base.mark_bar(height=BAR_PX, yOffset=BAR_DY, cornerRadiusEnd=2)
     bars = bars.encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
-    return Drawn(
+    return TitledChart(
         slug,
         title,
         f"{title} of {len(found)} entries.",
@@ -168,7 +174,7 @@ def byte_ticks(most: float) -> list[float]:
     return [step * number for number in range(int(most // step) + 1)]
 
 
-def idle_memory(held: Sequence[Held], palette: Palette | None = None) -> Drawn | None:
+def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> TitledChart | None:
     """Return server memory against idle connections: its slope is the memory of each."""
     names = list(dict.fromkeys(each.name for each in held))[:SERIES_MAX]
     rows = [
@@ -190,7 +196,7 @@ def idle_memory(held: Sequence[Held], palette: Palette | None = None) -> Drawn |
             color=series_colour(names, palette),
         )
     )
-    return Drawn(
+    return TitledChart(
         "idle-memory",
         "Memory with idle connections",
         f"Memory of {len(names)} servers against idle connections.",

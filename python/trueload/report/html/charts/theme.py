@@ -64,7 +64,7 @@ NS_EXPR = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class TitledChart:
     """A chart with its texts: ``slug`` names its file, ``description`` is for readers."""
 
     slug: str

@@ -13,9 +13,9 @@ from trueload.commands.place_options import choose_places, read_where
 from trueload.engines.elastic_fleet import second_to_join
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
-from trueload.places.host_wait import Arriving
+from trueload.places.host_wait import HostWait
 from trueload.places.late_hosts import LateHosts
-from trueload.places.names import HostRange, Where, parse_place
+from trueload.places.names import HostRange, Placement, parse_place
 from trueload.places.open import prepare
 from trueload.places.ray.cluster import suitable
 from trueload.protocol.plan import Closed, Requests, Second
@@ -32,7 +32,7 @@ LATER = HostError("it is not there", "is it up?")
 NEVER = UserError("it is a different type of machine", "use another")
 
 
-def where(hosts: HostRange | None, *places: str) -> Where:
+def where(hosts: HostRange | None, *places: str) -> Placement:
     return choose_places([parse_place(text) for text in places or NAMED], hosts)
 
 
@@ -182,7 +182,7 @@ def test_enough_hosts_are_enough_to_begin_with(
 def test_only_hosts_that_are_missing_are_tried_again() -> None:
     told: list[str] = []
     places = [Place("a", None), Place("b", LATER, LATER, None)]
-    prepare(places, PROGRAM, arriving=Arriving(FAR_NS, told.append, pause_s=0.0))
+    prepare(places, PROGRAM, wait=HostWait(FAR_NS, told.append, pause_s=0.0))
     assert [place.tries for place in places] == [1, 3]
     assert len(told) == 1, "nothing changes between the tries"
     assert told[0].startswith("waiting for hosts: 1 of 2 are there, ")
@@ -200,14 +200,14 @@ def test_only_hosts_that_are_missing_are_tried_again() -> None:
 def test_a_wait_that_ends(why: str, error: UserError, wait_ns: int | None, message: str) -> None:
     place = Place("b", error)
     with pytest.raises(UserError) as caught:
-        prepare([place], PROGRAM, arriving=None if wait_ns is None else Arriving(wait_ns))
+        prepare([place], PROGRAM, wait=None if wait_ns is None else HostWait(wait_ns))
     assert caught.value.message == message, why
     assert (caught.value.exit_code, place.tries) == (2, 1), why
 
 
 def test_the_user_may_stop_the_wait() -> None:
     with pytest.raises(KeyboardInterrupt):
-        prepare([Place("b", LATER)], PROGRAM, arriving=Arriving(FAR_NS, stopped=lambda: True))
+        prepare([Place("b", LATER)], PROGRAM, wait=HostWait(FAR_NS, stopped=lambda: True))
 
 
 def test_hosts_of_a_cluster_count_if_they_have_a_cpu_and_the_labels() -> None:
