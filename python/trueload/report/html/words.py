@@ -1,6 +1,7 @@
 """What came of it, in sentences: who is ahead, what ties, what does not count and why. Pure.
 
-Each sentence is made of the same figures as the tables.
+Each sentence is made of the same figures as the tables. What it quotes is plain text, to be escaped
+by whoever shows it.
 """
 
 from __future__ import annotations
