@@ -33,7 +33,7 @@ from trueload.protocol.plan import (
 from trueload.request.exchange import Exchange
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
-from trueload.trial.asked import blobs
+from trueload.trial.blobs import blobs
 from trueload.trial.plan import make_plan
 from trueload.trial.spec import CLOSED, Load, TrialSpec
 from trueload.units import NS_PER_S

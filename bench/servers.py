@@ -23,8 +23,8 @@ from pathlib import Path
 from engine import serving
 from process import BenchError, prepare
 from setting import ROOT
+from trueload.commands.ab_servers import find_subject
 from trueload.commands.job import TRUELOAD_COMMAND
-from trueload.commands.sides import find_subject
 from trueload.machine.accounting import ProcessTree, TreeSample, usage
 from trueload.protocol.plan import DriverName
 from trueload.runner.build import BuildError, build, in_use

@@ -13,7 +13,7 @@ from trueload.assemble.observation import HostSample
 from trueload.machine.accounting import MachineSample, ProcessSample, ThreadSample, TreeSample
 from trueload.machine.noise import NoiseSample, Used
 from trueload.protocol.client import Claim, ClientSetup, LatencyUs
-from trueload.protocol.seen import Concurrent, Quantiles, Seen, Span
+from trueload.protocol.server_report import Concurrent, Quantiles, Seen, Span
 from trueload.record.client import ClientAsked
 from trueload.record.schema import Record
 

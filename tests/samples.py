@@ -25,7 +25,7 @@ from trueload.protocol.plan import (
     Slots,
 )
 from trueload.record.account import Told
-from trueload.record.accounts.client_times import ClientTime, ClientTimes
+from trueload.record.accounts.generator_times import ClientTime, ClientTimes
 from trueload.record.schema import (
     SCHEMA,
     Check,

@@ -22,7 +22,7 @@ from harness import Server, Trueload
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError
-from trueload.places.arriving import Arriving
+from trueload.places.host_wait import Arriving
 from trueload.places.ray import RayPlace, Reservation, reserve
 from waiting import has_ended, wait_until
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Self
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 
 _OUTER: ContextVar[Interrupt | None] = ContextVar("outer", default=None)
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -27,9 +27,9 @@ from trueload.machine.accounting import (
     usage,
     used_since,
 )
-from trueload.machine.listening import listeners, unix_listeners
+from trueload.machine.listeners import listeners, unix_listeners
 from trueload.machine.processes import descendants
-from trueload.trial.server_found import Followed, found_pids
+from trueload.trial.server_discovery import Followed, found_pids
 
 MS = 1_000_000
 IDLE = ProcessSample(

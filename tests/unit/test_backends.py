@@ -13,7 +13,7 @@ from trueload.errors import UserError
 from trueload.machine.noise import NoiseSample, Used
 from trueload.record.schema import Backend, Check, Record, Status
 from trueload.request.traffic import Traffic
-from trueload.trial.server_found import find_server
+from trueload.trial.server_discovery import find_server
 from trueload.trial.spec import TrialSpec, open_load
 
 S = 1_000_000_000

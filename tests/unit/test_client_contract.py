@@ -28,7 +28,7 @@ from trueload.protocol.client import (
 from trueload.runner import client as client_module
 from trueload.runner import verify_client as verifying
 from trueload.runner.client import Client, start_client
-from trueload.runner.inherited import subject_environment
+from trueload.runner.environment import subject_environment
 from trueload.runner.process import Orders, Processes, Program
 from trueload.runner.verify_client import ClientVerdict, verify_client
 from trueload.subjects.contracts import load_contract

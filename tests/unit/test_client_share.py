@@ -23,7 +23,7 @@ from samples import (
 )
 from trueload.protocol.plan import Histograms
 from trueload.protocol.sums import add_histograms
-from trueload.record.accounts.client_times import CLIENT_TIMES, ClientTime, ClientTimes
+from trueload.record.accounts.generator_times import CLIENT_TIMES, ClientTime, ClientTimes
 from trueload.record.schema import Record, Status
 from trueload.report.result import client_share_text, result_lines
 from trueload.report.sheets import TRIALS, record_values

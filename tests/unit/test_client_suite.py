@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from client_samples import CLAIM, REQUESTS, good_client_record
-from trueload.compare.baseline import row_name
+from trueload.compare.run_records import row_name
 from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.report import table

@@ -10,7 +10,7 @@ from client_samples import ASKED, CLAIM, LATE, REQUESTS, SEEN, S, good_client_re
 from samples import check_of, good_record
 from trueload.assemble.client import EndSample
 from trueload.machine.throttling import Throttled
-from trueload.protocol.seen import Concurrent
+from trueload.protocol.server_report import Concurrent
 from trueload.record.client import make_client_end
 from trueload.record.schema import Record, Status
 from trueload.verdict import CHECKS, decide

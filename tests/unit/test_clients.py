@@ -14,11 +14,11 @@ from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.request.exchange import WsBroadcast
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
-from trueload.search.clients import clients_header, clients_line, is_published, shootout_line
+from trueload.search.broadcast_rows import clients_header, clients_line, is_published, shootout_line
 from trueload.search.decide import Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take
-from trueload.search.found import exit_code, labels, plan_json, read_plan, read_steps, sentence
 from trueload.search.judge import confirming_messages, judge_broadcast
+from trueload.search.result import exit_code, labels, plan_json, read_plan, read_steps, sentence
 from trueload.stats import decode_histogram, summarise
 from trueload.trial.spec import TrialSpec
 

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 import ray
 import yaml
-from trueload.places.named import K8sPods
+from trueload.places.names import K8sPods
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "clusters"

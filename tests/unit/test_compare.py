@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 from samples import OK, counts, distribution, good_record, histogram
 from trueload.cli.compare import exit_code
-from trueload.compare.baseline import read_side, row_name
 from trueload.compare.difference import (
     Ratio,
     counted_once,
@@ -23,6 +22,7 @@ from trueload.compare.difference import (
     too_few_trials,
 )
 from trueload.compare.pairs import compare_pairs, turns, whole_pairs
+from trueload.compare.run_records import read_side, row_name
 from trueload.compare.trials import (
     METRICS,
     compare,

@@ -13,7 +13,7 @@ from trueload.protocol.data import DataOrder, DataPlan, DataUse
 from trueload.protocol.plan import Duration, Phase, Requests
 from trueload.request.data import DataFile, open_data
 from trueload.request.values import Request
-from trueload.trial.asked import pieces
+from trueload.trial.blobs import pieces
 from trueload.trial.plan import make_plan
 from trueload.verdict.data import check_data
 

@@ -21,7 +21,7 @@ import typer
 from trueload.cli.app import COMMANDS, build_command, run
 from trueload.places.lab import read_lab
 from trueload.request.scenario import Beside, read_scenario
-from trueload.request.target import parse_url
+from trueload.request.url import parse_url
 from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, load_subject
 from trueload.suites.definition import load_suite

@@ -12,7 +12,7 @@ from trueload.commands.tcp import read_job as read_tcp_job
 from trueload.errors import UserError
 from trueload.protocol.plan import Generate, parse_to_engine, to_json, to_line
 from trueload.request.message import make_messages
-from trueload.request.target import parse_host_port, parse_url
+from trueload.request.url import parse_host_port, parse_url
 from trueload.trial.plan import make_plan
 
 

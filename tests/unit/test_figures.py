@@ -44,7 +44,7 @@ from trueload.report.rows import Size, row_text
 from trueload.report.times import figure_text
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
-from trueload.search.clients import clients_line
+from trueload.search.broadcast_rows import clients_line
 from trueload.search.decide import Try
 from trueload.search.execute import Taken
 from trueload.search.judge import judge_step

@@ -10,7 +10,7 @@ import pytest
 from trueload.cli.app import run
 from trueload.request.scenario import Beside, read_scenario, used_values
 from trueload.request.steps import StepSpec
-from trueload.request.target import parse_url
+from trueload.request.url import parse_url
 
 MS = 1_000_000
 

@@ -9,7 +9,7 @@ from samples import GOOD_HOST, counts, distribution, good_record, histogram
 from trueload.metrics import names
 from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
-from trueload.record.accounts.client_times import ClientTime, ClientTimes
+from trueload.record.accounts.generator_times import ClientTime, ClientTimes
 from trueload.record.groups import make_groups
 from trueload.record.schema import Host, Record
 from trueload.report.accounts.hosts import HEADER, host_grid, host_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from harness import ROOT
-from trueload.compare.baseline import row_name
+from trueload.compare.run_records import row_name
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
 from trueload.record.client import ClientAsked

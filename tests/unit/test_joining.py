@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from samples import GOOD_HOST, check_of, good_record
-from trueload.commands.joining import check_joining
+from trueload.commands.late_hosts import check_joining
 from trueload.commands.place_options import choose_places, read_where
-from trueload.engines.growing import second_to_join
+from trueload.engines.elastic_fleet import second_to_join
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
-from trueload.places.arriving import Arriving
-from trueload.places.late import LateHosts
-from trueload.places.named import HostRange, Where, parse_place
+from trueload.places.host_wait import Arriving
+from trueload.places.late_hosts import LateHosts
+from trueload.places.names import HostRange, Where, parse_place
 from trueload.places.open import prepare
 from trueload.places.ray.cluster import suitable
 from trueload.protocol.plan import Closed, Requests, Second

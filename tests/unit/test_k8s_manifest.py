@@ -10,7 +10,7 @@ from harness import ROOT
 from trueload.places.k8s import make_manifest
 from trueload.places.k8s.manifest import UNKNOWN_S, deadline_s, manifest
 from trueload.places.k8s.reserve import selector_of
-from trueload.places.named import K8sPods, NewPods
+from trueload.places.names import K8sPods, NewPods
 
 MIN_NS = 60 * 10**9
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import GOOD_HOST, check_of, counts, good_record
 from trueload.commands.place_options import check_allowed_losses
-from trueload.engines.told import HOST_SECONDS_MOST, condensed
+from trueload.engines.host_ticks import HOST_SECONDS_MOST, condensed
 from trueload.engines.twins import numbers_of
 from trueload.errors import UserError
-from trueload.places.named import GeneratorHost, RayCluster, SshHost, Where
+from trueload.places.names import GeneratorHost, RayCluster, SshHost, Where
 from trueload.protocol.plan import Machine, Second
 from trueload.record.schema import Host, Trouble
 from trueload.report.accounts.hosts import HOSTS_SHOWN, host_lines

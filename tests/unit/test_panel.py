@@ -15,8 +15,8 @@ from trueload.report.course import POINTS, Course
 from trueload.report.draw import inside
 from trueload.report.heading import Heading
 from trueload.report.panel import HOSTS_SHOWN, load_rows, rate_at
-from trueload.report.parts import log_bins
 from trueload.report.rows import Row, Size, row_text, row_width
+from trueload.report.widgets import log_bins
 from trueload.request.exchange import WsBroadcast
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request

@@ -13,7 +13,7 @@ from trueload.commands.place_options import choose_places
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
 from trueload.places.lab import read_lab
-from trueload.places.named import (
+from trueload.places.names import (
     CommandHost,
     GeneratorHost,
     Here,

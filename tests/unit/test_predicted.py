@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from samples import good_record
-from trueload.protocol.early import Early
+from trueload.protocol.early_answers import Early
 from trueload.record.schema import Status
 from trueload.verdict.predicted import check_predicted
 

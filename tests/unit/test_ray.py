@@ -17,9 +17,9 @@ from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
 from trueload.places.ray import cluster, reserve
 from trueload.places.ray.actor import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
+from trueload.places.ray.link import BROKEN, NO_HEAD, SILENT, Way, why_way
 from trueload.places.ray.outbox import WAITING_BYTES_MAX, Outbox
-from trueload.places.ray.talks import Talks
-from trueload.places.ray.way import BROKEN, NO_HEAD, SILENT, Way, why_way
+from trueload.places.ray.pipes import Talks
 
 
 def test_nothing_imports_ray_before_it_is_asked_for() -> None:

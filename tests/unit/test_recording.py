@@ -18,7 +18,12 @@ from trueload.protocol.request_options import parse_speed
 from trueload.request import recording
 from trueload.request.access_log import NoLineError, parse_line, parse_nginx
 from trueload.request.har import parse_har
-from trueload.request.recorded import Recorded, UnsendableError, parse_common_time, parse_iso
+from trueload.request.recorded_request import (
+    Recorded,
+    UnsendableError,
+    parse_common_time,
+    parse_iso,
+)
 from trueload.request.recording import Beside, read_recording
 from trueload.request.replay import Replay, spread
 from trueload.request.timed_lines import parse_timed

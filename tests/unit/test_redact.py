@@ -22,7 +22,7 @@ from trueload.request.redact import (
     redact_url,
 )
 from trueload.request.shell import join_words, split_words
-from trueload.request.target import WS, parse_host_port, parse_url
+from trueload.request.url import WS, parse_host_port, parse_url
 
 BODY = f"<body: 7 bytes, SHA-256 {hashlib.sha256(b'hunter2').hexdigest()}>"
 URLS = [

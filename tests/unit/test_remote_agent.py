@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 from harness import put_script
 from trueload.commands import http
-from trueload.commands.words import understand
+from trueload.commands.command_line import understand
 from trueload.engines.engine import EngineError
 from trueload.errors import HostError, UserError
 from trueload.machine.accounting import ProcessTree, parse_sample, sample_json
 from trueload.places import Channel, Sink
 from trueload.places.local import LocalPlace
-from trueload.places.named import SshHost
+from trueload.places.names import SshHost
 from trueload.places.program import needs, read_program
 from trueload.places.ssh import SshPlace, connection, refusals, scripts
 from trueload.runner import remote_agent as agent_module

@@ -14,11 +14,11 @@ from trueload import __version__
 from trueload.ids import now_iso
 from trueload.protocol.plan import Generate
 from trueload.protocol.windows import PROFILES
-from trueload.record import removed
-from trueload.record.removed import REMOVED_FIELDS, RemovedField, read_record
+from trueload.record import removed_fields
+from trueload.record.removed_fields import REMOVED_FIELDS, RemovedField, read_record
 from trueload.record.schema import Record
 from trueload.report.suite_json import read_plan
-from trueload.store.exported import to_record
+from trueload.store.run_files import to_record
 from trueload.store.runs import Damaged, Row, Run, Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ OF_A_SUITE = RemovedField("suite", ("loads", "former"), "0.2.0", (True,))
 @pytest.fixture
 def with_former(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make three fields known as removed."""
-    monkeypatch.setattr(removed, "REMOVED_FIELDS", (OF_A_PHASE, OF_EACH_CHECK, OF_A_SUITE))
+    monkeypatch.setattr(removed_fields, "REMOVED_FIELDS", (OF_A_PHASE, OF_EACH_CHECK, OF_A_SUITE))
 
 
 def stored(of_phase: object = 3, of_check: object = "x") -> tuple[Record, Any]:
@@ -76,7 +76,7 @@ def test_a_row_of_the_store_is_damaged_only_by_a_field_that_no_release_had(
     known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     field = RemovedField("record", ("former",), "0.2.0", (1,))
-    monkeypatch.setattr(removed, "REMOVED_FIELDS", (field,) if known else ())
+    monkeypatch.setattr(removed_fields, "REMOVED_FIELDS", (field,) if known else ())
     record = good_record()
     with Store.open(tmp_path / "store.sqlite") as store:
         run = store.new_run(kind="http", title="x")

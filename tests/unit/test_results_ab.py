@@ -13,7 +13,7 @@ from trueload.api.results.ab import AbResult
 from trueload.api.results.stored import load_run
 from trueload.errors import UserError
 from trueload.record.turn import read_turn
-from trueload.report.html.against import of_pairs
+from trueload.report.html.comparisons import of_pairs
 from trueload.store.runs import Store
 
 SCRIPT = "<script>window.hacked=1</script>\x1b[31m"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from trueload.errors import UserError
 from trueload.request.route import Override, Route, check_sources, make_route, parse_override
-from trueload.request.target import parse_url
+from trueload.request.url import parse_url
 
 
 @pytest.mark.parametrize(

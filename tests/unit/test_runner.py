@@ -19,7 +19,7 @@ from trueload.escapes import without_escapes
 from trueload.runner import cgroup, needs
 from trueload.runner import process as processes_module
 from trueload.runner.cpus import Layout, Unfit, lay_out
-from trueload.runner.inherited import subject_environment
+from trueload.runner.environment import subject_environment
 from trueload.runner.needs import version_satisfies
 from trueload.runner.process import (
     Exit,

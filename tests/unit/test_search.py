@@ -32,7 +32,8 @@ from trueload.search.decide import (
 )
 from trueload.search.execute import SearchPlan, Taken, make_bounds, spec_at
 from trueload.search.execute import search as run_steps
-from trueload.search.found import (
+from trueload.search.judge import judge_step, step_ns
+from trueload.search.result import (
     exit_code,
     labels,
     plan_json,
@@ -42,7 +43,6 @@ from trueload.search.found import (
     search_lines,
     sentence,
 )
-from trueload.search.judge import judge_step, step_ns
 from trueload.trial.spec import TrialSpec, open_load
 
 RATES = Bounds(start=1_000, floor=1, ceiling=10_000_000)

@@ -14,8 +14,8 @@ from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.decide import Stage, Try
 from trueload.search.execute import SearchPlan, Taken, make_clients, take
-from trueload.search.found import deciding, exit_code, search_lines
 from trueload.search.judge import judge_broadcast
+from trueload.search.result import deciding, exit_code, search_lines
 from trueload.verdict import judge
 
 LATE = 1_000_000_000

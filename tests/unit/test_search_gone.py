@@ -12,8 +12,8 @@ from trueload.record.schema import Record
 from trueload.search.decide import Try
 from trueload.search.execute import SearchPlan, make_bounds, take
 from trueload.search.execute import search as run_steps
-from trueload.search.found import exit_code, search_json, search_lines
 from trueload.search.judge import judge_step
+from trueload.search.result import exit_code, search_json, search_lines
 from trueload.verdict import judge
 
 

@@ -13,7 +13,7 @@ from trueload.record.schema import Record, Warmup
 from trueload.search.decide import Bounds, Done, Found, NotFound, Outcome, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_bounds
 from trueload.search.execute import search as run_steps
-from trueload.search.found import exit_code, search_json
+from trueload.search.result import exit_code, search_json
 from trueload.verdict import judge
 
 RATES = Bounds(start=1_000, floor=1, ceiling=10_000_000)

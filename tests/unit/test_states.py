@@ -8,9 +8,9 @@ import pytest
 import samples
 from suite_samples import LOAD, figures, invalid, plan, subject
 from trueload.record.schema import Check, CoreLatency
-from trueload.suites.again import owed, still_disturbed
 from trueload.suites.figures import Figures
 from trueload.suites.plan import Cell, SuitePlan
+from trueload.suites.repeats import owed, still_disturbed
 from trueload.suites.states import State, state_of, usual_of
 from trueload.suites.summary import CellRows, summarise
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trueload.errors import UserError
 from trueload.request.origins import ORIGINS_MAX
-from trueload.request.target import parse_url
 from trueload.request.targets import (
     EXPECT_KEYS,
     KEYS,
@@ -23,6 +22,7 @@ from trueload.request.targets import (
     parse_targets,
     read_targets,
 )
+from trueload.request.url import parse_url
 from trueload.request.values import Expect, TargetSpec
 
 URL = "http://a:8080/x"

@@ -42,7 +42,7 @@ from trueload.report.export import export
 from trueload.report.html.curves import percentile_points
 from trueload.report.published import as_text, sheets
 from trueload.report.result import repeated_lines, result_lines
-from trueload.report.seen import seen_lines
+from trueload.report.server_report import seen_lines
 from trueload.report.suite_json import read_plan
 from trueload.report.table import text
 from trueload.request.traffic import Traffic

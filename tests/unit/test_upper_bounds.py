@@ -10,8 +10,8 @@ from samples import SERVER, good_record
 from stall_samples import FOR_THE_SERVER, GOOD, SHARED, answers, queued, stopped
 from trueload.api.results.result import Result
 from trueload.record import figures
-from trueload.record.late import has_own_cpus
 from trueload.record.schema import Server
+from trueload.record.stalls import has_own_cpus
 from trueload.record.thresholds import crossed, parse_condition
 from trueload.report.export import export
 from trueload.report.result import latency_text

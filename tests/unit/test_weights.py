@@ -12,8 +12,8 @@ from samples import good_record
 from trueload.commands.weights import check_weights, division_lines
 from trueload.errors import UserError
 from trueload.places.lab import read_lab
-from trueload.places.named import GeneratorHost, SshHost, Where
-from trueload.protocol.part import Part, parts_of
+from trueload.places.names import GeneratorHost, SshHost, Where
+from trueload.protocol.fleet import Part, parts_of
 from trueload.report.accounts.hosts import host_grid, host_line
 from trueload.report.sheets import host_values
 

@@ -43,8 +43,8 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     from trueload.api.body import with_json_body
     from trueload.api.results.ab import AbResult
     from trueload.commands.ab import measure_ab, read_ab
+    from trueload.commands.command_line import understand
     from trueload.commands.job import announce, nothing_measured
-    from trueload.commands.words import understand
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
     from trueload.metrics.exports import exporting
@@ -81,8 +81,8 @@ def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteR
     stderr, as by the command. Raises ``UserError``.
     """
     from trueload.api.results.suite import SuiteResult
+    from trueload.commands.command_line import understand
     from trueload.commands.suite import execute, read_suite, start_suite
-    from trueload.commands.words import understand
     from trueload.suites.execute import Execution
 
     understood = understand(("suite", "run"), read_suite, (name,), options, _OF_SUITES)

@@ -11,8 +11,8 @@ from trueload.api.results.result import Result, Search
 from trueload.errors import UserError
 
 if TYPE_CHECKING:
+    from trueload.commands.command_line import Words
     from trueload.commands.job import Job, Saved
-    from trueload.commands.words import Words
     from trueload.interrupt import Interrupt
 
 # Options of what is printed and where; a caller of a function cannot use them.
@@ -36,8 +36,8 @@ class NothingMeasuredError(UserError):
 
 def load_server(protocol: str, where: str | None, options: Mapping[str, Any]) -> Result:
     """Load a server, as the command of that protocol does."""
+    from trueload.commands.command_line import understand
     from trueload.commands.protocols import reader_of_job
-    from trueload.commands.words import understand
 
     read = reader_of_job(protocol)
     return _measured(understand((protocol,), read, (where,), options, OF_PRINTING))
@@ -85,7 +85,7 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
     from trueload.commands.search import measure_search
     from trueload.metrics.exports import exporting
     from trueload.report.live import unwatched
-    from trueload.search.found import deciding
+    from trueload.search.result import deciding
 
     assert job.search is not None, "it is for searches"
     notes: list[str] = []

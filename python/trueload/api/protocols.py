@@ -80,8 +80,8 @@ def serve(protocol: str = "http", /, **options: Any) -> Server:
     names an address.
     """
     from trueload.api.server import Server
+    from trueload.commands.command_line import understand
     from trueload.commands.serve import SERVERS
-    from trueload.commands.words import understand
 
     if protocol not in SERVERS:
         known = ", ".join(SERVERS)

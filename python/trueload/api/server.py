@@ -11,12 +11,12 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.commands.serve import POLL_S, Serving, begin, end, url_of, write_certificate
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import UserError
 from trueload.places.local import KeptPlace
-from trueload.places.named import Here
+from trueload.places.names import Here
 from trueload.places.open import open_place
 from trueload.protocol.plan import Served
 from trueload.trial.spec import NeverAsked

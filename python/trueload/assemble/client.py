@@ -33,7 +33,7 @@ from trueload.protocol.plan import (
     Requests,
     Second,
 )
-from trueload.protocol.seen import Seen
+from trueload.protocol.server_report import Seen
 from trueload.protocol.sums import add_counts
 from trueload.record.client import ClientAsked, interval_ns, make_client_end, took_ns
 from trueload.record.schema import (

@@ -35,7 +35,7 @@ from trueload.protocol.plan import (
 from trueload.record import figures
 from trueload.record.account import Told
 from trueload.record.accounts import ACCOUNTS
-from trueload.record.accounts.client_times import CLIENT_TIMES, ClientTimes
+from trueload.record.accounts.generator_times import CLIENT_TIMES, ClientTimes
 from trueload.record.accounts.idle import merged_failed
 from trueload.record.groups import make_groups
 from trueload.record.schema import (

@@ -15,8 +15,8 @@ import typer
 from trueload.cli.run import exit_code
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
+from trueload.commands.host_duration import for_job, print_manifest
 from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
-from trueload.commands.lasting import for_job, print_manifest
 from trueload.commands.options import check_writable
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, unsaved

@@ -53,7 +53,7 @@ COMMANDS: dict[str, str] = {
 }
 
 # A module cannot be called like a keyword of Python.
-MODULES = {"import": "importing"}
+MODULES = {"import": "imports"}
 
 # The code that a shell reports for a program ended by SIGPIPE (128 + 13). It is not 0, as the
 # output is cut short, and a script that checks it (pipefail) must not take it for a verdict.

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.commands.measure_options import RatioOptions
 from trueload.commands.options import OutputOption, check_writable
 from trueload.commands.stored_runs import complete_run
-from trueload.compare.baseline import read_side
 from trueload.compare.difference import MORE_TRIALS, too_few_trials
+from trueload.compare.run_records import read_side
 from trueload.compare.trials import (
     Comparison,
     CrossedRow,

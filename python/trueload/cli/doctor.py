@@ -14,7 +14,7 @@ import typer
 
 from trueload import __version__
 from trueload.commands import doctor
-from trueload.commands.doctor_there import gather_there, look
+from trueload.commands.doctor_hosts import gather_there, look
 from trueload.commands.flags import with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.job import announce
@@ -24,7 +24,7 @@ from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
 from trueload.places.local import LocalPlace
-from trueload.places.named import Where
+from trueload.places.names import Where
 from trueload.places.open import open_places
 from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects

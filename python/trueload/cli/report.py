@@ -21,7 +21,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import output as opened
 from trueload.files.outputs import write_text
 from trueload.files.private import make_folder
-from trueload.store.exported import is_file, restore
+from trueload.store.run_files import is_file, restore
 from trueload.store.runs import Run, Store
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from trueload.cli.search import run_search
+from trueload.commands.host_duration import for_job, print_manifest
 from trueload.commands.job import (
     Job,
     Saved,
@@ -15,7 +16,6 @@ from trueload.commands.job import (
     report_shortfall,
     write_json,
 )
-from trueload.commands.lasting import for_job, print_manifest
 from trueload.commands.options import check_writable
 from trueload.commands.run import measure_job
 from trueload.engines.engine import find_engine

@@ -35,7 +35,7 @@ from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
 from trueload.report.times import quantile_text
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
-from trueload.search.found import read_plan, read_steps, search_lines
+from trueload.search.result import read_plan, read_steps, search_lines
 from trueload.store.runs import Damaged, Row, Run, Store
 from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.text import plain

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.commands.declared import option_parser
+from trueload.commands.declarations import option_parser
 from trueload.commands.options import AsJsonOption
 from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError

@@ -17,9 +17,9 @@ from trueload.metrics.exports import exporting
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.live import is_terminal, stop_key, watch
-from trueload.search.clients import is_published, shootout_line
+from trueload.search.broadcast_rows import is_published, shootout_line
 from trueload.search.execute import SearchPlan, Taken
-from trueload.search.found import (
+from trueload.search.result import (
     exit_code,
     labels,
     plan_json,

@@ -32,7 +32,7 @@ from trueload.engines.engine import Engine, EngineError, find_engine, seen_since
 from trueload.errors import ExitCode
 from trueload.files import outputs
 from trueload.interrupt import Interrupt
-from trueload.places.named import Here
+from trueload.places.names import Here
 from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp
 from trueload.protocol.plan import Done, Error, Ready, Seen, Serve, Served
@@ -143,7 +143,9 @@ def _report(
     if served is not None:
         sys.stderr.write(f"{_work(served, plan, server)}\n")
     if seen is not None:
-        from trueload.report.seen import seen_lines  # not at the top: a server starts quicker so
+        from trueload.report.server_report import (
+            seen_lines,  # not at the top: a server starts quicker so
+        )
 
         sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))
     if json_path is not None:

@@ -56,7 +56,7 @@ from trueload.subjects.manifest import (
     select_subjects,
     unless_named,
 )
-from trueload.subjects.pinned import pinned_version
+from trueload.subjects.pinned_version import pinned_version
 from trueload.text import plain
 
 BODY_SHOWN_BYTES = 400

@@ -10,7 +10,7 @@ import typer
 
 from trueload.errors import UserError
 from trueload.subjects.manifest import NAME_PATTERN
-from trueload.suites.begin import files_of
+from trueload.suites.templates import files_of
 
 
 def new_suite(

@@ -1,12 +1,12 @@
 """Shared by the command line and the Python API: reads options into values, and carries them out.
 
 Options are declared in `protocol` (`request_options`, `load_options`, `engine_options`) and here
-(`measure_options`, `place_options`, `metrics_flags`, `serve_options`, `suite_options`). `declared`
-makes them those of a command, and `flags` lets commands share them. `request_flags`, `load_flags`
-and those beside them say what they mean and which exclude each other. `measure` and `job` hold a
-parsed command line, `words` makes one from keyword arguments, and `usage` and `foreign_flags`
-explain a wrong one. `http`, `ws`, `tcp`, `udp`, `ab`, `suite` and `serve` are the commands without
-their output. `run`, `search`, `sides`, `server_there`, `suite_places`, `suite_progress` and
-`folders` carry them out. `stored_runs` completes run names. `doctor` tells whether a machine is fit
-to measure, by facts that `doctor_there` gathers of another host.
+(`measure_options`, `place_options`, `metrics_flags`, `serve_options`, `suite_options`).
+`declarations` makes them those of a command, and `flags` lets commands share them. `request_flags`,
+`load_flags` and those beside them say what they mean and which exclude each other. `measure` and
+`job` hold a parsed command line, `command_line` makes one from keyword arguments, and `usage` and
+`foreign_flags` explain a wrong one. `http`, `ws`, `tcp`, `udp`, `ab`, `suite` and `serve` are the
+commands without their output. `run`, `search`, `ab_servers`, `server_place`, `suite_places`,
+`suite_progress` and `folders` carry them out. `stored_runs` completes run names. `doctor` tells
+whether a machine is fit to measure, by facts that `doctor_hosts` gathers of another host.
 """

@@ -13,16 +13,16 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.commands.declared import reader_of, with_options
+from trueload.commands.ab_servers import CONTRACT, Side, find_subject, is_url, open_side
+from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, Saved, announce
-from trueload.commands.lasting import for_job
 from trueload.commands.measure import read_job
 from trueload.commands.measure_options import CompareFormat, RatioOptions
 from trueload.commands.options import check_one_stdout
 from trueload.commands.place_options import check_all_at_start
 from trueload.commands.request_flags import of_curl, read_asked
-from trueload.commands.sides import CONTRACT, Side, find_subject, is_url, open_side
 from trueload.commands.suite_places import Opened, open_for_subjects
 from trueload.compare.difference import MORE_PAIRS, too_few_pairs
 from trueload.compare.pairs import turns
@@ -43,8 +43,8 @@ from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.request.make import read_body
 from trueload.request.redact import redact_url
-from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import open_targets
+from trueload.request.url import Target, parse_given_url
 
 PAIRS = 6  # the fewest whose median has a 95 % interval
 SEED = 1

@@ -17,8 +17,8 @@ from typing import Any
 
 import typer
 
+from trueload.commands.command_line import option_words
 from trueload.commands.foreign_flags import removed_hint
-from trueload.commands.words import option_words
 from trueload.errors import UserError
 from trueload.files.ownership import steps, trusted_here, why_not
 from trueload.files.toml import UnreadableError, read_toml

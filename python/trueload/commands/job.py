@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.commands.measure_options import ResultOptions
 from trueload.errors import ExitCode, UserError
 from trueload.files import outputs
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
-from trueload.places.named import HERE, Where
+from trueload.places.names import HERE, Where
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition, direction_note
 from trueload.report.tls import reasons_text, tls_hint
 from trueload.request.redact import redact_command, redact_url
 from trueload.request.route import Route, check_sources
-from trueload.request.target import Target
 from trueload.request.traffic import Traffic
+from trueload.request.url import Target
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, RunState, Store, StoreError
 from trueload.text import plain

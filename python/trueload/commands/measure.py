@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from trueload.commands.connect_open import by_connections, fail_on_form
-from trueload.commands.declared import reader_of, with_options
+from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.host_duration import check_dry_run
 from trueload.commands.job import Asked, Job
-from trueload.commands.joining import check_joining
-from trueload.commands.lasting import check_dry_run
+from trueload.commands.late_hosts import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.metrics_flags import read_metrics
@@ -29,7 +29,7 @@ from trueload.commands.place_options import (
 from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import choose_search, started
-from trueload.commands.slow_clients import check_slow_clients
+from trueload.commands.slow_connections import check_slow_clients
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.errors import UserError
 from trueload.metrics.outlets import NOTHING_WANTED, ScrapeAt, Wanted
 from trueload.protocol.option import SPAN, Settings, Unit, option

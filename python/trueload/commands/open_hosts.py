@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
+from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job
-from trueload.commands.lasting import for_job
 from trueload.engines.engine import find_engine
 from trueload.interrupt import Interrupt
 from trueload.places import EngineHost
-from trueload.places.late import LateHosts
+from trueload.places.late_hosts import LateHosts
 from trueload.places.open import open_first, open_places
 
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.commands.measure_options import HOSTS_MAX
 from trueload.commands.options import check_cpus
 from trueload.errors import UserError
 from trueload.machine.processes import identity
-from trueload.places import named
-from trueload.places.named import Where
+from trueload.places import names
+from trueload.places.names import Where
 from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, option, positive_count
 from trueload.protocol.plan import EngineOptions
 
@@ -24,12 +24,12 @@ LATE_HOSTS_MAX = 64  # they join one after the other
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
 
 
-def _hosts(text: str) -> int | named.HostRange:
+def _hosts(text: str) -> int | names.HostRange:
     """Parse ``N`` or ``A..B``."""
     least, dots, most = text.partition("..")
     if not dots:
         return positive_count(HOSTS_MAX)(text)
-    found = named.HostRange(*(positive_count(HOSTS_MAX)(each) for each in (least, most)))
+    found = names.HostRange(*(positive_count(HOSTS_MAX)(each) for each in (least, most)))
     if found.least >= found.most:
         raise ValueError(f"'{text}' must rise, as 2..3 does")
     if found.most - found.least > LATE_HOSTS_MAX:
@@ -37,7 +37,7 @@ def _hosts(text: str) -> int | named.HostRange:
     return found
 
 
-_PLACE = Unit("PLACE", named.parse_place)
+_PLACE = Unit("PLACE", names.parse_place)
 
 
 class ServerPlaceOptions(Settings, group="Where it runs"):
@@ -75,7 +75,7 @@ class PlaceOptions(ServerPlaceOptions, group="Where it runs"):
         unset="30s for a Ray cluster, 2m for Pods that are made, else 0s",
     )
     k8s_image: str | None = option(
-        Unit("IMAGE", named.parse_image),
+        Unit("IMAGE", names.parse_image),
         "Image of the Pods that --place k8s:NAMESPACE makes; it must have sh.",
         unset="busybox",
     )
@@ -104,31 +104,31 @@ class WhereOptions(PlaceOptions, ServerPidOptions):
 
 
 def choose_places(
-    places: Sequence[named.Named] = (),
-    hosts: int | named.HostRange | None = None,
+    places: Sequence[names.Named] = (),
+    hosts: int | names.HostRange | None = None,
     lab: Path | None = None,
-    server: named.Named | None = None,
+    server: names.Named | None = None,
 ) -> Where:
     """Combine the options. Raises ``UserError`` for options that exclude each other."""
-    generators = tuple(named.GeneratorHost(place=each) for each in places) or named.HERE.generators
-    if lab is None and isinstance(hosts, named.HostRange):
-        named.check_generators(generators, None)
-        named.check_range(generators, hosts)
+    generators = tuple(names.GeneratorHost(place=each) for each in places) or names.HERE.generators
+    if lab is None and isinstance(hosts, names.HostRange):
+        names.check_generators(generators, None)
+        names.check_range(generators, hosts)
         where = Where(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
-    elif lab is None and not isinstance(hosts, named.HostRange):
-        named.check_generators(generators, hosts)
+    elif lab is None and not isinstance(hosts, names.HostRange):
+        names.check_generators(generators, hosts)
         where = Where(generators=generators, hosts=hosts)
     elif lab is not None:
         where = _of_lab(lab, places, hosts)
     if server is None:
         return where
-    named.check_server(server)
+    names.check_server(server)
     known = where.lab_server
     of_lab = known is not None and known.place == server
-    return replace(where, server=known if of_lab else named.ServerHost(place=server))
+    return replace(where, server=known if of_lab else names.ServerHost(place=server))
 
 
-def _of_lab(lab: Path, places: Sequence[named.Named], hosts: object) -> Where:
+def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Where:
     from trueload.places.lab import read_lab  # imported late: most commands have no lab
 
     for flag, given in (("--place", places), ("--hosts", hosts)):

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from trueload.errors import UserError
 from trueload.request.proxy import Proxy
-from trueload.request.target import Target
 from trueload.request.traffic import Traffic
+from trueload.request.url import Target
 
 
 def through_proxy(traffic: Traffic, proxy: Proxy | None, origins: Sequence[Target]) -> Traffic:

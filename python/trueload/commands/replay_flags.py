@@ -13,7 +13,7 @@ from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.make import make_request
 from trueload.request.recording import Beside, read_recording
 from trueload.request.replay import Replay
-from trueload.request.target import Target
+from trueload.request.url import Target
 from trueload.trial.spec import Load, make_stage
 from trueload.units import format_duration, format_span
 

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.commands.job import Asked
 from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.replay_flags import replay_of
@@ -43,9 +43,9 @@ from trueload.request.route import Route, make_route
 from trueload.request.scenario import BUILT_IN, Beside, read_scenario
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
-from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.traffic import Traffic
+from trueload.request.url import Target, parse_given_url
 from trueload.request.values import Expect, Request, TargetSpec
 
 LINES_HAVE = "each line of the targets file has its own"

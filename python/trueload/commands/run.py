@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from trueload.commands.job import Job, Saved
 from trueload.commands.open_hosts import open_now
-from trueload.commands.server_there import with_server
+from trueload.commands.server_place import with_server
 from trueload.interrupt import Interrupt
 from trueload.record.schema import Record
 from trueload.record.thresholds import Crossed, crossed

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from trueload.commands.job import Job, Saved, notes_of
 from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.open_hosts import open_hosts
-from trueload.commands.server_there import with_server
+from trueload.commands.server_place import with_server
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.protocol.load_options import LoadOptions
@@ -24,7 +24,7 @@ from trueload.report.live import Watch, unwatched
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
 from trueload.search.execute import UNITS, SearchPlan, Taken, make_bounds, search, spec_at
-from trueload.search.found import deciding, labels, plan_json
+from trueload.search.result import deciding, labels, plan_json
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.commands.options import check_cpus, check_writable
 from trueload.commands.place_options import choose_places
 from trueload.commands.protocols import PROTOCOLS
@@ -30,7 +30,7 @@ from trueload.commands.serve_options import (
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
-from trueload.places.named import Here, Named
+from trueload.places.names import Here, Named
 from trueload.protocol.exchange import ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
 from trueload.protocol.plan import (
     Blob,

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.commands.declared import reader_of, with_options
+from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
+from trueload.commands.host_duration import for_suite, print_manifest
 from trueload.commands.job import TRUELOAD_COMMAND
-from trueload.commands.lasting import for_suite, print_manifest
 from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.commands.suite_options import SuiteOptions
@@ -32,7 +32,7 @@ from trueload.interrupt import Interrupt, Until
 from trueload.machine.facts import count_ports
 from trueload.metrics.exports import exporting
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
-from trueload.places.named import HERE, Where
+from trueload.places.names import HERE, Where
 from trueload.protocol.client import ClientContract
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions

@@ -6,16 +6,16 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from trueload.commands.host_duration import for_suite
 from trueload.commands.job import announce
-from trueload.commands.lasting import for_suite
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
-from trueload.engines.starting import check_parts
+from trueload.engines.launch import check_parts
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.places.named import CommandHost, ServerHost, SshHost, Where
+from trueload.places.names import CommandHost, ServerHost, SshHost, Where
 from trueload.places.open import open_places
-from trueload.request.target import resolve
+from trueload.request.url import resolve
 from trueload.runner.hosts import SubjectHost
 from trueload.suites.plan import SuitePlan
 

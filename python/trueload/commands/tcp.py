@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.commands.job import Asked
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
@@ -15,8 +15,8 @@ from trueload.protocol.request_options import TcpOptions
 from trueload.request.exchange import TcpEcho
 from trueload.request.message import make_messages
 from trueload.request.route import UNIX, make_route
-from trueload.request.target import Target, parse_host_port
 from trueload.request.traffic import Traffic
+from trueload.request.url import Target, parse_host_port
 
 
 @with_options(TcpOptions)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trueload.commands.declared import with_options
+from trueload.commands.declarations import with_options
 from trueload.commands.job import Asked
 from trueload.commands.measure import measuring
 from trueload.commands.request_flags import read_local_addresses
@@ -16,8 +16,8 @@ from trueload.protocol.request_options import EchoOptions
 from trueload.request.exchange import UdpEcho
 from trueload.request.message import Messages, make_messages
 from trueload.request.route import UNIX, make_route
-from trueload.request.target import parse_host_port
 from trueload.request.traffic import Traffic
+from trueload.request.url import parse_host_port
 
 # At least two numbers of 8 bytes each; at most 65,535 bytes less the headers of IPv4 and UDP
 # (crates/wire/src/udp_echo.rs).

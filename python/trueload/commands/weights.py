@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 
 from trueload.errors import UserError
-from trueload.places.named import Where
+from trueload.places.names import Where
 from trueload.text import plain
 
 HINT = "leave weight out of the lab's file"

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.commands.declared import reader_of, with_options
+from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.host_duration import check_dry_run
 from trueload.commands.job import Asked, Job
-from trueload.commands.lasting import check_dry_run
 from trueload.commands.measure import measuring
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
 from trueload.commands.metrics_flags import read_metrics
@@ -48,9 +48,9 @@ from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
-from trueload.request.target import WS, parse_given_url
 from trueload.request.tls import make_tls
 from trueload.request.traffic import Traffic
+from trueload.request.url import WS, parse_given_url
 from trueload.request.values import Request
 from trueload.search.execute import SearchPlan, make_clients
 from trueload.trial.spec import Load, TrialSpec

@@ -1,5 +1,5 @@
 """Compares two sides.
 
 `difference` decides what a ratio allows to claim. `trials` compares runs row by row, `pairs`
-compares runs in turn, and `baseline` reads a stored run to compare with.
+compares runs in turn, and `run_records` reads a stored run to compare with.
 """

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.deadline import looks
 from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
 from trueload.places import (

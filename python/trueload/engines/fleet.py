@@ -22,21 +22,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Self
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.deadline import seconds_left
-from trueload.engines.awaited import Awaited
+from trueload.engines.barrier import Awaited
 from trueload.engines.engine import EngineError, FailureKind
+from trueload.engines.host_ticks import condensed
 from trueload.engines.losses import Cut, Sign, judge
 from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
-from trueload.engines.settling import Settling
+from trueload.engines.settlement import Settling
 from trueload.engines.ticks import Ticks
-from trueload.engines.told import condensed
 from trueload.engines.twins import numbers_of
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost, WayGoneError
-from trueload.protocol.part import parts_of
+from trueload.protocol.fleet import parts_of
 from trueload.protocol.plan import (
     Clock,
     Done,

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from trueload.engines.clock import Agreed, Offset
 from trueload.engines.engine import Engine
+from trueload.engines.host_ticks import Told
 from trueload.engines.losses import Cut
 from trueload.engines.merge import Span
 from trueload.engines.questions import Questions
-from trueload.engines.told import Told
 from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.part import Part
+from trueload.protocol.fleet import Part
 from trueload.protocol.plan import Clock, Generate, Machine, Measurement, Ready, Tick
 from trueload.units import NS_PER_S, format_duration
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 
 BEAT_S = 0.1
 PAUSE_S = 0.5  # shorter delays are those of a busy machine

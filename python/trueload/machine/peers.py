@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trueload.machine.listening import LISTEN_STATE, held_sockets, socket_owners
+from trueload.machine.listeners import LISTEN_STATE, held_sockets, socket_owners
 from trueload.machine.processes import PROC, all_pids, family, read_parents
 from trueload.machine.sock_diag import dump
 

@@ -15,7 +15,7 @@ from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
-from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.accounts.generator_times import ClientTimes
 from trueload.record.figures import BRIEF, SHOWN
 from trueload.record.schema import Host
 from trueload.report.accounts import ACCOUNTS

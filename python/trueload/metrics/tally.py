@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
 from trueload.protocol.plan import Counts, Tick
-from trueload.record.accounts.client_times import ClientTimes
+from trueload.record.accounts.generator_times import ClientTimes
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, Host, Record, Verdict
 from trueload.record.throughput import bytes_moved

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, CutOffError, WrappedChannel
 from trueload.places.copying import Copying, run_fed
+from trueload.places.host_facts import Ended, Host, check_host, parse_host
 from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
-from trueload.places.remote import Ended, Host, check_host, parse_host
 from trueload.places.ssh import refusals, scripts
 from trueload.text import signal_text
 

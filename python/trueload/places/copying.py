@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, runtime_checkable
 
-from trueload.places.remote import Ended
+from trueload.places.host_facts import Ended
 
 LOOK_S = 0.2
 CHUNK_BYTES = 64 * 2**10

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
-from trueload.places.named import (
+from trueload.places.names import (
     GeneratorHost,
     RayCluster,
     ServerHost,

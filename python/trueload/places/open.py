@@ -16,11 +16,11 @@ from pathlib import Path
 
 from trueload.errors import HostError
 from trueload.places import EngineHost, Place
-from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying, Preparable
-from trueload.places.late import LateHosts, LaterPlace
+from trueload.places.host_wait import Arriving
+from trueload.places.late_hosts import LateHosts, LaterPlace
 from trueload.places.local import LocalPlace
-from trueload.places.named import (
+from trueload.places.names import (
     CommandHost,
     GeneratorHost,
     Here,

@@ -25,7 +25,7 @@ from trueload.protocol.connections import IdleClosed as IdleClosed
 from trueload.protocol.connections import Slots as Slots
 from trueload.protocol.data import DataPlan as DataPlan
 from trueload.protocol.data import DataUse as DataUse
-from trueload.protocol.early import Early as Early
+from trueload.protocol.early_answers import Early as Early
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
 from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
@@ -34,6 +34,18 @@ from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
 from trueload.protocol.exchange import ServeHttp, ServicePlan
 from trueload.protocol.expect import ExpectPlan as ExpectPlan
 from trueload.protocol.faults import Faults as Faults
+from trueload.protocol.fleet import WHOLE
+from trueload.protocol.fleet import AskClock as AskClock
+from trueload.protocol.fleet import AskDistance as AskDistance
+from trueload.protocol.fleet import AskSpeeds as AskSpeeds
+from trueload.protocol.fleet import Clock as Clock
+from trueload.protocol.fleet import CpuLooks as CpuLooks
+from trueload.protocol.fleet import Distance as Distance
+from trueload.protocol.fleet import Machine as Machine
+from trueload.protocol.fleet import MachineShares as MachineShares
+from trueload.protocol.fleet import Part as Part
+from trueload.protocol.fleet import Share as Share
+from trueload.protocol.fleet import Speeds as Speeds
 from trueload.protocol.flow import Backlog as Backlog
 from trueload.protocol.flow import Flow as Flow
 from trueload.protocol.flow import Work as Work
@@ -46,26 +58,14 @@ from trueload.protocol.model import left_out
 from trueload.protocol.openings import Openings as Openings
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
-from trueload.protocol.part import WHOLE
-from trueload.protocol.part import AskClock as AskClock
-from trueload.protocol.part import AskDistance as AskDistance
-from trueload.protocol.part import AskSpeeds as AskSpeeds
-from trueload.protocol.part import Clock as Clock
-from trueload.protocol.part import CpuLooks as CpuLooks
-from trueload.protocol.part import Distance as Distance
-from trueload.protocol.part import Machine as Machine
-from trueload.protocol.part import MachineShares as MachineShares
-from trueload.protocol.part import Part as Part
-from trueload.protocol.part import Share as Share
-from trueload.protocol.part import Speeds as Speeds
 from trueload.protocol.redirects import Redirects as Redirects
 from trueload.protocol.replay import ReplayPlan as ReplayPlan
 from trueload.protocol.scenario import Sessions as Sessions
 from trueload.protocol.scenario import StepPlan as StepPlan
-from trueload.protocol.seen import Concurrent as Concurrent
-from trueload.protocol.seen import Quantiles as Quantiles
-from trueload.protocol.seen import Seen as Seen
-from trueload.protocol.seen import Span as Span
+from trueload.protocol.server_report import Concurrent as Concurrent
+from trueload.protocol.server_report import Quantiles as Quantiles
+from trueload.protocol.server_report import Seen as Seen
+from trueload.protocol.server_report import Span as Span
 from trueload.protocol.streams import StreamPlan as StreamPlan
 from trueload.protocol.streams import Streams as Streams
 from trueload.protocol.tick import Counts as Counts

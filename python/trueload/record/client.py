@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from trueload.protocol.client import Claim, ClientSetup
 from trueload.protocol.model import Model, left_out
-from trueload.protocol.seen import Seen
+from trueload.protocol.server_report import Seen
 from trueload.units import NS_PER_S
 
 MS_PER_S = 1_000

@@ -28,8 +28,8 @@ from trueload.protocol.plan import (
     Slots,
 )
 from trueload.record.accounts.answers import Answers
-from trueload.record.accounts.client_times import ClientTimes
 from trueload.record.accounts.deliveries import Deliveries
+from trueload.record.accounts.generator_times import ClientTimes
 from trueload.record.accounts.http2 import Http2
 from trueload.record.accounts.idle import Idle
 from trueload.record.accounts.openings import Openings

@@ -18,9 +18,9 @@ from trueload.protocol.plan import Served
 from trueload.report.course import POINTS, RECENT_TICKS
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Part, lay_out
-from trueload.report.parts import Line, cpu_row, failure_rows, moving_rows, shortened
 from trueload.report.rows import Row, Size, Span, fit
 from trueload.report.stages import counted_rows, labelled
+from trueload.report.widgets import Line, cpu_row, failure_rows, moving_rows, shortened
 from trueload.units import format_count, format_duration, format_rate
 
 

@@ -19,7 +19,7 @@ from rich.live import Live
 from rich.segment import ControlType, Segment
 from rich.style import Style
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.report.rows import Row, Size, Tone, framed
 from trueload.text import plain
 

@@ -9,7 +9,7 @@ from trueload.report.rows import Row, Span, Tone, flow
 from trueload.report.stages import progress_rows
 from trueload.search.decide import Try
 from trueload.search.execute import SearchPlan, Taken
-from trueload.search.found import load_text
+from trueload.search.result import load_text
 from trueload.text import plain
 from trueload.units import format_count
 

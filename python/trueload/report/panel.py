@@ -25,7 +25,9 @@ from trueload.report.course import (
 from trueload.report.doubts import doubts
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Part, lay_out
-from trueload.report.parts import (
+from trueload.report.rows import Row, Size, Span, Tone, cut, fit
+from trueload.report.stages import labelled, stage_rows
+from trueload.report.widgets import (
     Line,
     busy_row,
     cpu_row,
@@ -34,8 +36,6 @@ from trueload.report.parts import (
     moving_rows,
     shortened,
 )
-from trueload.report.rows import Row, Size, Span, Tone, cut, fit
-from trueload.report.stages import labelled, stage_rows
 from trueload.request.exchange import WsBroadcast
 from trueload.stats import Distribution, Quantile
 from trueload.text import plain

@@ -15,7 +15,7 @@ from typing import Any
 
 from trueload import stats
 from trueload.errors import UserError
-from trueload.record.removed import without_removed
+from trueload.record.removed_fields import without_removed
 from trueload.record.schema import Check
 from trueload.store.runs import Damaged, Row, Run
 from trueload.suites.figures import SHOWN_RANKS, Figures

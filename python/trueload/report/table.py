@@ -20,8 +20,8 @@ from trueload.report.grid import (
     text_lines,
     text_width,
 )
-from trueload.report.unmeasured import NO_REASON, reasons_once, titled, under_no_load
-from trueload.search.clients import clients_header
+from trueload.report.missing_loads import NO_REASON, reasons_once, titled, under_no_load
+from trueload.search.broadcast_rows import clients_header
 from trueload.suites.definition import PublishedTable
 from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.suites.summary import LoadTable, Summary

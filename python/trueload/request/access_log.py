@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from trueload.request.recorded import (
+from trueload.request.recorded_request import (
     Headers,
     Recorded,
     clean_headers,

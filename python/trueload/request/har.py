@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from trueload.errors import UserError
-from trueload.request.recorded import (
+from trueload.request.recorded_request import (
     Recorded,
     UnsendableError,
     clean_headers,

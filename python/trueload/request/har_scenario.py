@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trueload.errors import UserError
 from trueload.protocol.plan import ENGINE_DEFAULTS
 from trueload.request.har import Har, HarEntry
-from trueload.request.recorded import Recorded, choose_host
+from trueload.request.recorded_request import Recorded, choose_host
 from trueload.request.scenario import FILE_BYTES_MAX, NAME_LENGTH_MAX, STEPS_MAX, has_places
 from trueload.units import NS_PER_S, format_duration
 

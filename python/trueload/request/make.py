@@ -14,7 +14,7 @@ from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.redact import redact_headers
-from trueload.request.target import Target, basic_credentials
+from trueload.request.url import Target, basic_credentials
 from trueload.request.values import Request
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2

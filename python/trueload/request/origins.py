@@ -9,8 +9,8 @@ from trueload.errors import UserError
 from trueload.protocol.request_options import TlsOptions
 from trueload.request.proxy import Proxy
 from trueload.request.redact import redact_url
-from trueload.request.target import Target
 from trueload.request.tls import make_tls, server_name
+from trueload.request.url import Target
 from trueload.request.values import OriginSpec, Tls
 
 ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thread

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from trueload.errors import UserError
-from trueload.request.target import Target, parse_given_url
+from trueload.request.url import Target, parse_given_url
 from trueload.request.values import Request
 
 _HINT = "write it as --proxy http://[USER:PASSWORD@]HOST:PORT"

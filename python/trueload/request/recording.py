@@ -26,7 +26,7 @@ from trueload.request.access_log import (
     parse_nginx,
 )
 from trueload.request.har import HAR, parse_har
-from trueload.request.recorded import Headers, Recorded, UnsendableError, choose_host
+from trueload.request.recorded_request import Headers, Recorded, UnsendableError, choose_host
 from trueload.request.replay import (
     Replay,
     Sent,

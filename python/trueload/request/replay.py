@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from trueload.protocol.replay import ReplayPlan
 from trueload.request.plans import digest, full_headers
-from trueload.request.recorded import Headers, Recorded
+from trueload.request.recorded_request import Headers, Recorded
 from trueload.request.values import Request
 from trueload.units import NS_PER_S, Ramp
 

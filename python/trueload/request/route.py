@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trueload.errors import UserError
 from trueload.request.proxy import Proxy, parse_proxy
-from trueload.request.target import Target, resolve, with_port
+from trueload.request.url import Target, resolve, with_port
 
 UNIX = "unix:"
 """Prefix of an address that is a Unix socket."""

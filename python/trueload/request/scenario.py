@@ -23,7 +23,7 @@ from trueload.request.make import is_token, make_request, parse_header, parse_st
 from trueload.request.origins import origin_key
 from trueload.request.redact import redact_url
 from trueload.request.steps import StepSpec
-from trueload.request.target import Target, parse_url
+from trueload.request.url import Target, parse_url
 from trueload.request.values import ANY_ANSWER, Expect, Request
 from trueload.units import parse_duration
 

@@ -21,7 +21,7 @@ from trueload.request.fields import check_keys, text_of
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.origins import ORIGINS_MAX, OriginKey, origin_key
 from trueload.request.redact import redact_url
-from trueload.request.target import Target, parse_url
+from trueload.request.url import Target, parse_url
 from trueload.request.values import Expect, TargetSpec
 
 FILE_BYTES_MAX = 32 * 2**20

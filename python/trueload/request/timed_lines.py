@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from trueload.errors import UserError
 from trueload.request.fields import check_keys, text_of
 from trueload.request.make import is_token
-from trueload.request.recorded import (
+from trueload.request.recorded_request import (
     Recorded,
     UnsendableError,
     clean_headers,

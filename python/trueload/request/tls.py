@@ -15,7 +15,7 @@ from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import TlsOptions
-from trueload.request.target import Target
+from trueload.request.url import Target
 from trueload.request.values import Tls
 
 PEM_BYTES_MAX = 8 * 2**20  # a system's bundle of issuers has 0.2 MiB

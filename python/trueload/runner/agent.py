@@ -26,7 +26,7 @@ from typing import Any
 
 from trueload.machine.accounting import ProcessTree, sample_json
 from trueload.runner import sockets
-from trueload.runner.inherited import subject_environment
+from trueload.runner.environment import subject_environment
 from trueload.runner.process import Orders, Processes, Program, StartError
 
 LEASE_S = 2.0  # as long as an engine's

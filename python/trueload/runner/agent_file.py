@@ -17,9 +17,9 @@ from trueload.files.catalogue import cache_folder
 from trueload.files.private import make_folder
 
 MODULES = (
-    *("deadline.py", "machine/processes.py", "machine/listening.py", "machine/accounting.py"),
+    *("deadline.py", "machine/processes.py", "machine/listeners.py", "machine/accounting.py"),
     *("machine/sock_diag.py", "machine/throttling.py", "machine/open_files.py"),
-    *("runner/cgroup.py", "runner/inherited.py", "runner/supervisor.py", "runner/process.py"),
+    *("runner/cgroup.py", "runner/environment.py", "runner/supervisor.py", "runner/process.py"),
     *("runner/sockets.py", "runner/agent.py"),
 )
 PACKAGES = ("", "machine/", "runner/")

@@ -30,7 +30,7 @@ from trueload.errors import UserError
 from trueload.escapes import without_escapes
 from trueload.files.catalogue import cache_folder
 from trueload.files.private import make_folder, open_descriptor
-from trueload.runner.inherited import build_environment
+from trueload.runner.environment import build_environment
 from trueload.runner.needs import CERTIFICATE, tool_versions
 from trueload.runner.process import Orders, Processes, Program, StartError, substitute
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp

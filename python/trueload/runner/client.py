@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from trueload.deadline import looks
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
+from trueload.runner.environment import subject_environment
 from trueload.runner.hosts import scratch_folder
-from trueload.runner.inherited import subject_environment
 from trueload.runner.process import Orders, Processes, Program, substitute
 from trueload.runner.trials import STOP_GRACE_S
 from trueload.subjects.manifest import Subject

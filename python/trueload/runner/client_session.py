@@ -27,7 +27,7 @@ from trueload.protocol.client_progress import ClientProgress, OnClientProgress
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.plan import Serve, Served
-from trueload.protocol.seen import Seen
+from trueload.protocol.server_report import Seen
 from trueload.record.client import ClientAsked, interval_ns
 from trueload.record.core_latency import core_latency_of, pair_of
 from trueload.runner.build import Build

@@ -17,7 +17,7 @@ from trueload.files.private import make_folder
 from trueload.runner import cgroup, sockets
 from trueload.runner.build import Build
 from trueload.runner.cpus import available_cpus
-from trueload.runner.inherited import subject_environment
+from trueload.runner.environment import subject_environment
 from trueload.runner.process import Orders, Processes, StartError
 
 if TYPE_CHECKING:

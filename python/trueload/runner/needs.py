@@ -14,7 +14,7 @@ import subprocess
 from pathlib import Path
 
 from trueload.escapes import without_escapes
-from trueload.runner.inherited import build_environment
+from trueload.runner.environment import build_environment
 from trueload.subjects.manifest import TOOL_PATTERN, Subject
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.engines.engine import EngineError, last_words
 from trueload.errors import UserError
 from trueload.machine.accounting import TreeSample, parse_sample

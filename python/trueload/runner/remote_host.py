@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.places.ssh import SshPlace
 from trueload.runner.build import Build
 from trueload.runner.process import Exit, Look, Orders

@@ -10,7 +10,7 @@ import random
 import socket
 from pathlib import Path
 
-from trueload.machine.listening import listening_inodes, read_listeners, socket_owners
+from trueload.machine.listeners import listening_inodes, read_listeners, socket_owners
 from trueload.machine.processes import all_pids
 
 # Below the ports that the kernel gives to outgoing connections. One of those could take a subject's

@@ -31,9 +31,9 @@ from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.hosts import Kept, SubjectHost
+from trueload.runner.load_request import what_is_sent
 from trueload.runner.probes import probing, with_probes
 from trueload.runner.process import Orders, Program, StartError, substitute
-from trueload.runner.sending import what_is_sent
 from trueload.runner.verify import sample, verify
 from trueload.subjects.contracts import AnyContract, Contract, as_spoken, exchange_of, first_asked
 from trueload.subjects.manifest import Subject

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import h11
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.extras import require
 from trueload.runner.verify_echo import ask_echo, verify_echo
 from trueload.subjects.contracts import (

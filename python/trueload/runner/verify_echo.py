@@ -14,7 +14,7 @@ import select
 import socket
 import time
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.subjects.contracts import Echo, EchoContract, judge_echo
 
 ECHO_TIMEOUT_S = 10.0

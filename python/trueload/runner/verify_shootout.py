@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from trueload.protocol.shootout import NAMES, Kind, decode, encode, make_payload
 from trueload.protocol.shootout import Message as Received
-from trueload.runner.ws_client import Client, PeerError, poll
+from trueload.runner.ws_connection import Client, PeerError, poll
 from trueload.subjects.contracts import Message, ShootoutContract, judge_message
 
 MESSAGE_TIMEOUT_S = 10.0

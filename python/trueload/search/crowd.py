@@ -6,7 +6,7 @@ the next step begins a new session.
 
 from __future__ import annotations
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.protocol.plan import Phase
 from trueload.record.schema import Record
 from trueload.trial.addresses import with_sources

@@ -17,7 +17,7 @@ import os
 import struct
 from pathlib import Path
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.files.private import open_descriptor
 
 # struct flock of the kernel: type, whence, start, length, pid (0 for these locks), padding.

@@ -24,10 +24,10 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
-from trueload.record.removed import read_record
+from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
 from trueload.store.file import (
     BUSY_TIMEOUT_S,

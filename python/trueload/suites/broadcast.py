@@ -20,7 +20,7 @@ from trueload.search.execute import (
     spec_at,
     take,
 )
-from trueload.search.found import deciding, labels, limited_by, sentence
+from trueload.search.result import deciding, labels, limited_by, sentence
 from trueload.suites.plan import SuitePlan
 from trueload.suites.steps import search_plan
 from trueload.trial.spec import Interrupt, OnProgress, TrialSpec

@@ -37,7 +37,6 @@ from trueload.runner.trials import Failed, Measure, Measured, run_subject
 from trueload.store.runs import Row, Run, Store
 from trueload.subjects.contracts import AnyContract, document_bytes
 from trueload.subjects.manifest import Subject
-from trueload.suites.again import owed, still_disturbed
 from trueload.suites.clients import ClientTrials
 from trueload.suites.http import http_labels
 from trueload.suites.pairs import reference_labels, reference_load
@@ -52,6 +51,7 @@ from trueload.suites.plan import (
     trials,
 )
 from trueload.suites.pools import beyond_limits, pool_labels
+from trueload.suites.repeats import owed, still_disturbed
 from trueload.suites.summary import collect
 from trueload.units import NS_PER_S, close_text, idle_text
 

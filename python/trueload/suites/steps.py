@@ -8,7 +8,7 @@ from typing import cast
 from trueload.protocol.plan import Requests
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
-from trueload.search.clients import clients_line
+from trueload.search.broadcast_rows import clients_line
 from trueload.search.decide import Stage, Try
 from trueload.search.execute import SearchPlan, make_clients, take
 from trueload.stats import Distribution

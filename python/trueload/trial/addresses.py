@@ -9,7 +9,7 @@ from dataclasses import replace
 from trueload.machine.facts import count_ports
 from trueload.machine.ports import SETS, sources
 from trueload.request.route import Route
-from trueload.request.target import Target
+from trueload.request.url import Target
 from trueload.trial.spec import TrialSpec
 
 

@@ -18,16 +18,16 @@ from functools import partial
 
 from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.trial import make_record
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError, FailureKind
 from trueload.engines.fleet import Fleet
+from trueload.engines.launch import start_engines
 from trueload.engines.pauses import PAUSE_S, Pauses
-from trueload.engines.starting import start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
 from trueload.machine.accounting import ProcessTree, machine_sample, used_since
-from trueload.machine.here import may_be_here, sees_all_processes
+from trueload.machine.locality import may_be_here, sees_all_processes
 from trueload.machine.noise import noise_sample
 from trueload.machine.peers import backends
 from trueload.machine.processes import process_name
@@ -52,19 +52,19 @@ from trueload.record.account import Step
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
 from trueload.trial.addresses import with_sources
-from trueload.trial.asked import blobs, pieces
+from trueload.trial.blobs import blobs, pieces
 from trueload.trial.cpus import CpuWatch
 from trueload.trial.environment import read_environment
-from trueload.trial.heard import check_readable, keep_heard
 from trueload.trial.plan import STEP_NS, make_phases, make_plan, make_step
-from trueload.trial.server_files import reached_limit
-from trueload.trial.server_found import (
+from trueload.trial.salvage import check_readable, keep_heard
+from trueload.trial.server_discovery import (
     affinity,
     choose_cpus,
     find_server,
     first_sample,
     server_cpus,
 )
+from trueload.trial.server_files import reached_limit
 from trueload.trial.spec import (
     CONNECT,
     DRAIN,

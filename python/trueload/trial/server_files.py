@@ -14,7 +14,7 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trueload.machine.listening import listeners
+from trueload.machine.listeners import listeners
 from trueload.machine.open_files import written_limit
 from trueload.request.route import is_loopback
 from trueload.trial.spec import TrialSpec

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
-from trueload.places.late import LateHosts
+from trueload.places.late_hosts import LateHosts
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.load_options import StagesOf
 from trueload.protocol.plan import (

@@ -2,7 +2,7 @@
 
 How: the engine counts how often its threads did not run although requests were outstanding or due,
 for how long, and how many requests waited. A percentile can only be wrong through stalls that reach
-its rank (`record/late.py`, which also marks such a percentile as an upper bound). Here the run is
+its rank (`record/stalls.py`, which also marks such a percentile as an upper bound). Here the run is
 refused if it is far off. Where generator and server waited for each other `same-host` judges. Pure
 functions of a record.
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trueload.record import figures
-from trueload.record.late import caused_stalls, is_limited, our_stalls
 from trueload.record.sample import WARN_PART, Late, Stood, lateness_at
 from trueload.record.schema import Record, Status
+from trueload.record.stalls import caused_stalls, is_limited, our_stalls
 from trueload.stats import can_bound
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.client_share import OPEN_FAIL, OPEN_WARN, client_parts

@@ -8,7 +8,7 @@ Pure.
 
 from __future__ import annotations
 
-from trueload.protocol.seen import Seen
+from trueload.protocol.server_report import Seen
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
 from trueload.units import format_count

@@ -26,7 +26,7 @@ from trueload.report.sheets import TRIALS, record_values
 from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken
 from trueload.search.execute import outcome as search_outcome
-from trueload.search.found import deciding, search_json, search_lines, sentence
+from trueload.search.result import deciding, search_json, search_lines, sentence
 from trueload.stats import median, median_of_bounds
 from trueload.units import NS_PER_S, format_count, format_size
 from trueload.verdict import decide, is_lower_bound, worst_checks

@@ -11,7 +11,7 @@ from trueload.api.results.suite import SuiteResult
 from trueload.commands.protocols import PROTOCOLS
 from trueload.errors import UserError
 from trueload.report.ab import stored_pairs
-from trueload.search.found import deciding, read_plan, read_steps
+from trueload.search.result import deciding, read_plan, read_steps
 from trueload.store.runs import Damaged, Row, Run, Store
 
 

@@ -18,8 +18,8 @@ from trueload.places import ChannelClosedError, HostGoneError, Sink, WayGoneErro
 from trueload.places.command import CommandChannel, CommandPlace
 from trueload.places.copying import Copying
 from trueload.places.k8s.kubectl import own_words
+from trueload.places.k8s.pod_list import Seen
 from trueload.places.k8s.pods import Pod
-from trueload.places.k8s.seen import Seen
 from trueload.places.ssh import scripts
 
 WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubelet: 1 to 2 s)

@@ -13,7 +13,7 @@ from typing import Any
 
 from trueload.errors import HostError, UserError
 from trueload.places.copying import Copying, run_fed
-from trueload.places.remote import Ended
+from trueload.places.host_facts import Ended
 from trueload.places.ssh.refusals import last_line
 
 PROGRAM = "kubectl"

@@ -16,16 +16,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.errors import HostError, UserError
-from trueload.places.arriving import Arriving
+from trueload.places.host_wait import Arriving
 from trueload.places.k8s.channel import PodPlace
 from trueload.places.k8s.job import Job
 from trueload.places.k8s.kubectl import Kubectl
 from trueload.places.k8s.manifest import INSTANCE, deadline_s, manifest
+from trueload.places.k8s.pod_list import Seen
 from trueload.places.k8s.pods import Pod
-from trueload.places.k8s.seen import Seen
-from trueload.places.named import K8sPods, NewPods
+from trueload.places.names import K8sPods, NewPods
 from trueload.text import listed
 
 NAME_CHARS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes' own names have: they spell no words

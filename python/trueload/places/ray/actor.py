@@ -16,7 +16,7 @@ from typing import Any
 from trueload.deadline import LAST_LOOK_S, LATE_S, within
 from trueload.places import HostGoneError, WayGoneError
 from trueload.places.ray.host import NODE_DIED
-from trueload.places.ray.way import Way, first_line
+from trueload.places.ray.link import Way, first_line
 
 END_S = 0.5  # to send the message that ends an actor
 LOST = (HostGoneError, WayGoneError)

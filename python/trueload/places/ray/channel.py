@@ -1,7 +1,7 @@
 """A program on a host of a Ray cluster as a channel, and that host as a place.
 
 How: what is sent waits in a buffer, and what comes in a queue; one thread for all hosts of the
-cluster carries both (``talks``). Pieces are small enough never to use Ray's object store.
+cluster carries both (``pipes``). Pieces are small enough never to use Ray's object store.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError, Sink
+from trueload.places.host_facts import another_machine
 from trueload.places.lines import Lines
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ray.actor import LOST, Actor
 from trueload.places.ray.outbox import Outbox
-from trueload.places.ray.talks import SILENT_S, Talk, Talks
-from trueload.places.remote import another_machine
+from trueload.places.ray.pipes import SILENT_S, Talk, Talks
 
 SHIP_S = 30.0  # to send the program to a host: 20 MB over a slow link
 KILL_S = 1.0

@@ -31,17 +31,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.deadline import within
 from trueload.errors import HostError, UserError
 from trueload.extras import require
-from trueload.places.arriving import Arriving
+from trueload.places.host_wait import Arriving
 from trueload.places.program import Program
 from trueload.places.ray import host
 from trueload.places.ray.actor import Actor
 from trueload.places.ray.channel import RayPlace
-from trueload.places.ray.talks import Talks
-from trueload.places.ray.way import Way
+from trueload.places.ray.link import Way
+from trueload.places.ray.pipes import Talks
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0

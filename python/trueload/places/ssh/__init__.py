@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.errors import UserError
 from trueload.places.copying import CalledOffError, Copying, run_fed
+from trueload.places.host_facts import Ended, check_host
 from trueload.places.program import Program, fitting, read_program
-from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.channel import SshChannel
 from trueload.places.ssh.connection import Connection

@@ -24,8 +24,8 @@ from trueload.deadline import seconds_left
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError
 from trueload.places.copying import LOOK_S
+from trueload.places.host_facts import Ended, Host, parse_host
 from trueload.places.local import LocalChannel
-from trueload.places.remote import Ended, Host, parse_host
 from trueload.places.ssh import refusals, scripts
 
 OPTIONS = (

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.errors import UserError
 from trueload.places.ssh import refusals
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trueload.protocol.plan import Counts
-from trueload.record.accounts.client_times import ClientTimes
 from trueload.record.accounts.deliveries import Deliveries, across_text
+from trueload.record.accounts.generator_times import ClientTimes
 from trueload.record.figures import BRIEF
 from trueload.record.schema import Host, Record
 from trueload.report.account import Lines, Shown

@@ -23,7 +23,7 @@ from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import Found
 from trueload.search.execute import UNITS, SearchPlan, Taken, outcome
-from trueload.search.found import deciding, read_plan, read_steps, sentence
+from trueload.search.result import deciding, read_plan, read_steps, sentence
 from trueload.store.runs import Damaged, Row, Run
 from trueload.suites.figures import Figures, figures
 from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.record.schema import Record
-from trueload.report.html.against import of_pairs, of_runs
+from trueload.report.html.comparisons import of_pairs, of_runs
 from trueload.report.html.gather import gather
 from trueload.report.html.page import Plot, Plots, render
 from trueload.report.html.view import View, make_view

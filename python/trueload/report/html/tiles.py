@@ -14,7 +14,7 @@ from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least, verdict_text
 from trueload.record.figures import BRIEF, label
 from trueload.report.compare import ratio_cells, value_text
-from trueload.report.html.against import Against
+from trueload.report.html.comparisons import Against
 from trueload.report.times import figure_text
 from trueload.suites.summary import LoadTable, Summary
 from trueload.units import format_count, format_share, format_size

@@ -15,7 +15,6 @@ from trueload.record.schema import Environment, Record, Verdict
 from trueload.report.apachebench import summary_block
 from trueload.report.grid import Grid
 from trueload.report.html import words
-from trueload.report.html.against import Against, Compared
 from trueload.report.html.charts.crowd import crowd
 from trueload.report.html.charts.heat_map import Field, heat_map
 from trueload.report.html.charts.load_curve import of_search, of_stages
@@ -32,6 +31,7 @@ from trueload.report.html.charts.resources import (
     memory,
 )
 from trueload.report.html.charts.theme import SERIES_MAX, Drawn, Palette
+from trueload.report.html.comparisons import Against, Compared
 from trueload.report.html.curves import (
     PercentilePoint,
     SecondPoint,

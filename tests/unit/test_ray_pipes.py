@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from trueload.places import ChannelClosedError, HostGoneError
 from trueload.places.lines import Lines
-from trueload.places.ray import host, talks
+from trueload.places.ray import host, pipes
 from trueload.places.ray.actor import Actor
+from trueload.places.ray.link import Way
 from trueload.places.ray.outbox import PIECE_BYTES, Outbox
-from trueload.places.ray.talks import HOLD_S, LOOK_EVERY_S, PAUSE_S, SILENT_S, Talk
-from trueload.places.ray.way import Way
+from trueload.places.ray.pipes import HOLD_S, LOOK_EVERY_S, PAUSE_S, SILENT_S, Talk
 
 BOUND_S = 30.0
 SH = shutil.which("sh") or "/bin/sh"
@@ -33,12 +33,12 @@ class Setting:
     whose methods note their calls, and for the module ``time``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(talks, "time", self)
-        monkeypatch.setattr("trueload.places.ray.way.time", self)
+        monkeypatch.setattr(pipes, "time", self)
+        monkeypatch.setattr("trueload.places.ray.link.time", self)
         self.now_s = 1000.0
         self.calls: list[SimpleNamespace] = []
         self.is_numbered = True
-        self.done: queue.SimpleQueue[talks.Event] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[pipes.Event] = queue.SimpleQueue()
         self.lines, self.outbox = Lines(), Outbox()
         self.exchange = self.log = SimpleNamespace(remote=self.remote)
         self.actor = Actor(None, self, "a", Way("the Ray cluster"))

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from trueload.errors import UserError
 from trueload.request.make import is_token
-from trueload.request.target import PORTS, request_target
+from trueload.request.url import PORTS, request_target
 from trueload.units import NS_PER_S
 
 Headers = tuple[tuple[str, str], ...]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from harness import ROOT
 from trueload.subjects.manifest import Subject, select_subjects
-from trueload.subjects.pinned import READERS, pinned_version
+from trueload.subjects.pinned_version import READERS, pinned_version
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <artifactId>subject</artifactId><version>1</version>

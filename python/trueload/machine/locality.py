@@ -9,7 +9,7 @@ import os
 import socket
 from pathlib import Path
 
-from trueload.machine.listening import address_of
+from trueload.machine.listeners import address_of
 from trueload.machine.processes import PROC
 from trueload.machine.sock_diag import Address
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from samples import histogram
-from trueload.engines.settling import Settling
+from trueload.engines.settlement import Settling
 from trueload.protocol.broadcast import FailedMessage, Sent
 from trueload.protocol.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
 from trueload.record.accounts.deliveries import DELIVERIES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trueload.protocol.plan import Concurrent, Seen
-from trueload.protocol.seen import Quantiles
+from trueload.protocol.server_report import Quantiles
 from trueload.stats import is_too_few
 from trueload.units import format_bound, format_duration, largest_text
 

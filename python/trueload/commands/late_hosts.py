@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trueload.errors import UserError
-from trueload.places.named import Where
+from trueload.places.names import Where
 from trueload.protocol.plan import Closed, Duration
 from trueload.request.plans import COUNTER, has_place
 from trueload.request.traffic import Traffic

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from trueload.commands.job import Job
 from trueload.errors import UserError
-from trueload.places.named import K8sPods, Where
+from trueload.places.names import K8sPods, Where
 from trueload.protocol.plan import Duration
 from trueload.suites.plan import SuitePlan, duration_ns
 from trueload.trial.spec import TrialSpec

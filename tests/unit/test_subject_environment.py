@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from trueload.runner.inherited import build_environment, subject_environment
+from trueload.runner.environment import build_environment, subject_environment
 
 SECRETS = [
     *("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "DATABASE_URL", "PGPASSWORD"),

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trueload.engines.elastic_fleet import GrowingFleet
 from trueload.engines.engine import Engine
 from trueload.engines.fleet import Fleet
-from trueload.engines.growing import GrowingFleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.places.late import LateHosts
+from trueload.places.late_hosts import LateHosts
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import LoadPlan, Turns
 

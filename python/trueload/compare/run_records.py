@@ -15,8 +15,8 @@ from trueload.errors import UserError
 from trueload.record.schema import Record
 from trueload.search.decide import Found
 from trueload.search.execute import outcome
-from trueload.search.found import deciding, read_plan, read_steps
-from trueload.store.exported import (
+from trueload.search.result import deciding, read_plan, read_steps
+from trueload.store.run_files import (
     HINT,
     NOT_UNDERSTOOD,
     is_file,

@@ -7,16 +7,16 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from trueload.machine import listening
-from trueload.machine.listening import (
+from trueload.machine import listeners
+from trueload.machine.listeners import (
     hold_all,
     listening_inodes,
     read_listeners,
     socket_owners,
 )
 from trueload.machine.sock_diag import Address, dump
-from trueload.trial import server_found
-from trueload.trial.server_found import Followed, found_pids
+from trueload.trial import server_discovery
+from trueload.trial.server_discovery import Followed, found_pids
 
 ADDRESSES = [
     (socket.AF_INET, "127.0.0.1"),
@@ -37,7 +37,7 @@ def test_a_listening_socket_is_told_by_netlink_and_by_the_tables(
     family: socket.AddressFamily, host: str, by_netlink: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not by_netlink:
-        monkeypatch.setattr(listening, "tcp_listeners", forbidden)
+        monkeypatch.setattr(listeners, "tcp_listeners", forbidden)
     with socket.create_server((host, 0), family=family) as server:
         here = (host, server.getsockname()[1], os.fstat(server.fileno()).st_ino)
         assert here in read_listeners()
@@ -68,13 +68,13 @@ def test_a_server_that_is_known_is_looked_for_only_where_a_new_socket_listens(
         return socket_owners(inodes)
 
     looks: list[set[int]] = []
-    monkeypatch.setattr(server_found, "socket_owners", look)
+    monkeypatch.setattr(server_discovery, "socket_owners", look)
     with socket.create_server(("127.0.0.1", 0), reuse_port=True) as server:
         port = server.getsockname()[1]
         follow = Followed(lambda known: found_pids(f"127.0.0.1:{port}", known=known))
         assert [follow(), follow(), follow()] == [{os.getpid()}] * 3
         assert len(looks) == 1
-        monkeypatch.setattr(server_found, "hold_all", lambda pids, inodes: len(inodes) == 1)
+        monkeypatch.setattr(server_discovery, "hold_all", lambda pids, inodes: len(inodes) == 1)
         with socket.create_server(("127.0.0.1", port), reuse_port=True):
             assert follow() == {os.getpid()}
         assert len(looks) == 2, "somebody else may hold the second"

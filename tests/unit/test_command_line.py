@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from trueload.commands import http, suite, ws
+from trueload.commands.command_line import Words, understand
 from trueload.commands.job import Job
-from trueload.commands.words import Words, understand
 from trueload.errors import UserError
 from trueload.protocol.plan import Duration
 from trueload.request.exchange import WsEcho

@@ -6,8 +6,8 @@ import os
 import resource
 import subprocess
 
-from trueload.machine.elsewhere import SCRIPT, Printed, machine_of, parse_printed
 from trueload.machine.facts import Machine, observe
+from trueload.machine.remote import SCRIPT, Printed, machine_of, parse_printed
 
 # Two CPUs of three that a program may use; one second in which the first was idle for half of it,
 # stolen for a quarter, and the second idle.

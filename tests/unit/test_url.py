@@ -18,7 +18,7 @@ from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, parse_condition
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.redact import redact_command, redact_headers, redact_url
-from trueload.request.target import WS, parse_given_url, parse_url, resolve
+from trueload.request.url import WS, parse_given_url, parse_url, resolve
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from functools import partial
 from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree, TreeSample
-from trueload.machine.listening import hold_all, listening_inodes, socket_owners, unix_listeners
+from trueload.machine.listeners import hold_all, listening_inodes, socket_owners, unix_listeners
 from trueload.machine.processes import family, identity, read_parents
 from trueload.places.local import LocalPlace
 from trueload.record.schema import ServerSource

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.record.removed import read_record
+from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
 from trueload.store.runs import Damaged, Row, Run, Store
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from trueload.closing import Closing
+from trueload.closeable import Closing
 from trueload.errors import HostError, UserError
 from trueload.places import Channel, EngineHost, Place
-from trueload.places.arriving import PAUSE_S
 from trueload.places.copying import CalledOffError, Copying, Preparable
+from trueload.places.host_wait import PAUSE_S
 from trueload.text import plain
 
 AT_ONCE_MAX = 32  # hosts that are tried at the same time

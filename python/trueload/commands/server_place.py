@@ -20,7 +20,7 @@ from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree
 from trueload.places import Place
-from trueload.places.named import Here, ServerHost
+from trueload.places.names import Here, ServerHost
 from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.plan import Serve

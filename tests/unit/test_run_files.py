@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from trueload.compare.baseline import read_side
+from trueload.compare.run_records import read_side
 from trueload.errors import UserError
-from trueload.store import exported
+from trueload.store import run_files
 
 
 @pytest.mark.parametrize(
@@ -18,26 +18,26 @@ from trueload.store import exported
         ("whole", lzma.compress(b"[1, 2]"), [1, 2]),
         ("more bytes than may be read", lzma.compress(b" " * 2000), "is too large"),
         ("truncated", lzma.compress(b"[1, 2]")[:-30], "is no JSON"),
-        ("damaged", exported.XZ_MAGIC + b"x" * 50, "is no JSON"),
+        ("damaged", run_files.XZ_MAGIC + b"x" * 50, "is no JSON"),
     ],
 )
 def test_a_file_may_be_compressed(
     why: str, packed: bytes, read: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exported, "FILE_BYTES_MAX", 1000)
+    monkeypatch.setattr(run_files, "FILE_BYTES_MAX", 1000)
     path = tmp_path / "run.json.xz"
     path.write_bytes(packed)
     if isinstance(read, str):
         with pytest.raises(UserError, match=read):
-            exported.read_json(path)
+            run_files.read_json(path)
     else:
-        assert exported.read_json(path) == read, why
+        assert run_files.read_json(path) == read, why
 
 
 def test_a_file_is_read_up_to_a_limit_also_where_it_does_not_say_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exported, "FILE_BYTES_MAX", 1000)
+    monkeypatch.setattr(run_files, "FILE_BYTES_MAX", 1000)
     path, pipe = tmp_path / "run.json", tmp_path / "pipe.json"
     os.mkfifo(pipe)
     for size, complaint in ((0, "is no JSON"), (1000, "is no JSON"), (1001, "is too large")):

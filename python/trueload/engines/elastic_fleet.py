@@ -21,8 +21,8 @@ from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.places.late import LateHosts
-from trueload.protocol.part import Part, Share, parts_of
+from trueload.places.late_hosts import LateHosts
+from trueload.protocol.fleet import Part, Share, parts_of
 from trueload.protocol.plan import (
     Blob,
     Clock,

@@ -8,7 +8,7 @@ import pytest
 from harness import server_contract
 from trueload.protocol.client import ClientContract
 from trueload.request.exchange import TcpEcho, WsBroadcast, WsEcho
-from trueload.runner.sending import what_is_sent
+from trueload.runner.load_request import what_is_sent
 from trueload.subjects.contracts import (
     ShootoutContract,
     as_spoken,

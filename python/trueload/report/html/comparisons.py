@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trueload.compare.baseline import read_side
 from trueload.compare.difference import Ratio
+from trueload.compare.run_records import read_side
 from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.record.bound import verdict_text

@@ -17,7 +17,7 @@ from trueload.record.accounts.deliveries import across_text
 from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
-from trueload.search.clients import clients_header, clients_line
+from trueload.search.broadcast_rows import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, Found, NotFound, Stage, Try
 from trueload.search.execute import UNITS, Axis, SearchPlan, Taken, outcome, take
 from trueload.search.judge import LimitValue, early_receipts, silence, unreached

@@ -21,7 +21,7 @@ from trueload.deadline import looks
 from trueload.engines.engine import Engine, EngineError, ask_core_latency
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.machine.elsewhere import SCRIPT, Printed, machine_of, parse_printed
+from trueload.machine.remote import SCRIPT, Printed, machine_of, parse_printed
 from trueload.places import ChannelClosedError, Place
 from trueload.trial.ceiling import calibrate, measure_lateness
 

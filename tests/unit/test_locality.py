@@ -10,8 +10,8 @@ from pathlib import Path
 
 import needing
 import pytest
-from trueload.machine import here
-from trueload.machine.here import MACHINES_OWN, may_be_here, sees_all_processes
+from trueload.machine import locality
+from trueload.machine.locality import MACHINES_OWN, may_be_here, sees_all_processes
 
 from tools.needs import unshare
 
@@ -38,7 +38,7 @@ def test_in_a_process_namespace_of_its_own_nobody_sees_all() -> None:
     unshared = unshare("--pid", "--fork", "--mount-proc")
     if unshared is None:
         needing.skip("namespaces")
-    asked = "from trueload.machine.here import sees_all_processes as all; print(all())"
+    asked = "from trueload.machine.locality import sees_all_processes as all; print(all())"
     inside = [*unshared, sys.executable, "-c", asked]
     found = subprocess.run(inside, capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
@@ -53,6 +53,6 @@ def test_only_root_outside_of_containers_sees_all(
 ) -> None:
     (tmp_path / "self" / "ns").mkdir(parents=True)
     (tmp_path / "self" / "ns" / "pid").symlink_to(namespace)
-    monkeypatch.setattr(here, "PROC", tmp_path)
+    monkeypatch.setattr(locality, "PROC", tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     assert sees_all_processes() is sees_all
