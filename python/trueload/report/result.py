@@ -21,6 +21,7 @@ from trueload.protocol.plan import (
 )
 from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
+from trueload.record.certainty import usable_text
 from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
 from trueload.record.memory import growth_text
@@ -99,6 +100,7 @@ def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "driver", _driver(record)
     yield "moved", moved_text([record.cpu_distance])
     yield "partial", _partial(record)
+    yield "usable", usable_text(record)
 
 
 def _of_client(record: Record, client: ClientEnd) -> list[str]:
