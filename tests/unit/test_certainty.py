@@ -48,6 +48,12 @@ def states(record: Record, *conditions: str) -> list[str]:
         ((), Bounds()),
         (("hiccup",), Bounds(latency="at_most", throughput="at_least", errors="at_most")),
         (("errors",), Bounds()),
+        # The rate is uneven because of the pause; without one nobody knows why.
+        (
+            ("hiccup", "steady-state"),
+            Bounds(latency="at_most", throughput="at_least", errors="at_most"),
+        ),
+        (("steady-state",), NO_BOUND),
         (("starvation",), Bounds(latency="at_least")),
         # Two that move a figure in different directions leave nothing certain of it.
         (("hiccup", "starvation"), DELAYED),

@@ -73,11 +73,10 @@ def judge(record: Record) -> Record:
 
 def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:
     """Return what the figures are certain of although checks failed."""
-    found = [
-        _moves(record, CHECKS[check.name])
-        for check in checks
-        if check.status == "fail" and check.name in CHECKS
-    ]
+    names = [each.name for each in checks if each.status == "fail" and each.name in CHECKS]
+    failed = [CHECKS[name].moves for name in names]
+    disturbed = any(moves.delays for moves in failed)
+    found = [_moves(record, each) for each in failed if not (each.by_delays and disturbed)]
     if record.trouble is not None:
         found.append(ANYTHING)
     if any(check.status == "bound" for check in checks):
@@ -85,8 +84,7 @@ def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:
     return Bounds(**{kind: _joined(getattr(each, kind) for each in found) for kind in KINDS})
 
 
-def _moves(record: Record, definition: Definition) -> Moves:
-    moves = definition.moves
+def _moves(record: Record, moves: Moves) -> Moves:
     as_scheduled = is_open(record)
     return moves if as_scheduled or not moves.delays else replace(moves, latency="unknown")
 
