@@ -75,7 +75,7 @@ test: test-needs ## every check and every test
 	cargo test --workspace --exclude trueload-sim --locked --quiet
 	cargo test --profile sim --package trueload-sim --locked --quiet
 	$(MAKE) simulate SEEDS=20000
-	$(BIN)/pytest -m "not hosts and not strict and not k8s" || $(BIN)/pytest -m "not hosts and not strict and not k8s" $(ALONE)
+	$(BIN)/pytest -m "not hosts and not strict and not k8s" --durations=20 || $(BIN)/pytest -m "not hosts and not strict and not k8s" $(ALONE)
 	$(MAKE) test-strict
 	@$(PYTHON) tools/needs.py report
 
@@ -137,7 +137,7 @@ format: setup ## rewrite the sources in the one style
 test-subjects: setup ## build every subject and check it against its contracts
 	$(BIN)/trueload subjects check
 
-REPORTS ?= peers http2 breakdown floor truth pacing openloop echo wait broadcast ordinary stability traps traps2 checks c10k many_hosts ray_front faults_hosts report
+REPORTS ?= peers http2 breakdown floor truth pacing openloop echo wait broadcast ordinary stability traps2 many_hosts ray_front faults_hosts
 
 .PHONY: bench
 bench: setup ## speed and accuracy against other tools and the truth (REPORTS=truth for one of them)

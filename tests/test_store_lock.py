@@ -65,7 +65,7 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == b"held\n"
             assert store.find_run("last").state == "running"
-            with pytest.raises(UserError):
+            with pytest.raises(UserError, match="is still going on"):
                 store.hold_run(run)
             process.kill()
         assert store.find_run("last").state == "interrupted"

@@ -1,8 +1,7 @@
 """The published traps: servers, and a frozen generator, that other tools measure without a warning.
 
 Each trap is a server's behaviour on a connection, the flags of the run against it, and the check
-that must fail. ``spring`` runs one of them through the command line. Used by the tests and by
-``bench/traps.py``, which repeats each many times.
+that must fail. ``spring`` runs one of them through the command line.
 """
 
 from __future__ import annotations

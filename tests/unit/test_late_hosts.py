@@ -149,9 +149,14 @@ def test_late_hosts_are_tried_until_each_is_there_or_can_never_be() -> None:
 
 
 def test_late_hosts_that_are_closed_are_tried_no_more() -> None:
-    hosts = late(print, Place("a", None), Place("b", LATER))
-    for _ in hosts:
+    places = [Place("a", None), Place("b", LATER)]
+    hosts = late(print, *places)
+    came = []
+    for host in hosts:
+        came.append(host.place.name)
         hosts.close()
+    assert came == ["a"]
+    assert all(place.tries <= 1 for place in places)
 
 
 @pytest.mark.parametrize(

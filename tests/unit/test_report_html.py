@@ -313,6 +313,14 @@ def no_answer() -> Record:
     )
 
 
+def test_a_page_of_twenty_records_stays_below_3_mb(store: Store) -> None:
+    values = {round(1e5 * 1.02**each): 1 + each % 50 for each in range(600)}
+    latency = histogram(*values.items())
+    kept = good_record().histograms.model_copy(update={"latency": latency, "service": latency})
+    records = [good_record(id=f"{each}", histograms=kept) for each in range(20)]
+    assert len(html(store, put_records(store, records))) < 3_000_000
+
+
 def test_a_run_without_rows_renders_and_says_so(store: Store) -> None:
     for kind in ("http", "suite", "search", "ab", "something-new"):
         run = store.new_run(kind=kind, title="", plan=None)

@@ -231,21 +231,24 @@ def test_a_body_makes_a_request_a_post_unless_a_method_is_given() -> None:
 
 @pytest.mark.parametrize("method", ["", "G T", "GET\r\n", "GÉT", "G/", "CONNECT"])
 def test_what_is_no_method_is_refused(method: str) -> None:
-    with pytest.raises(UserError):
+    complaint = "CONNECT asks for a tunnel" if method == "CONNECT" else "is not a method"
+    with pytest.raises(UserError, match=complaint):
         request(method=method)
 
 
 def test_two_ways_to_name_a_user_exclude_each_other() -> None:
     assert request(user="a:b").headers == (("Authorization", "Basic YTpi"),)
     assert request("http://a:b@h/").headers == (("Authorization", "Basic YTpi"),)
-    for changes in (
-        {"url": "http://a@h/", "user": "b"},
-        {"user": "b", "headers": ("Authorization: x",)},
-        {"url": "http://a@h/", "headers": ("authorization: x",)},
-        {"headers": ("Host: a", "host: b")},
-        {"user": "a\r\nX: y"},
+    header = "a user and an Authorization header exclude each other"
+    for changes, complaint in (
+        ({"url": "http://a@h/", "user": "b:c"}, "--user and the URL both name a user"),
+        ({"user": "b:c", "headers": ("Authorization: x",)}, header),
+        ({"url": "http://a@h/", "headers": ("authorization: x",)}, header),
+        ({"headers": ("Host: a", "host: b")}, "the header host is given twice"),
+        ({"user": "a"}, "--user is not a name, a colon and a password"),
+        ({"user": "a\r\nX: y"}, "--user has a control character"),
     ):
-        with pytest.raises(UserError):
+        with pytest.raises(UserError, match=complaint):
             request(**changes)
 
 
@@ -263,7 +266,7 @@ def test_a_class_of_statuses_is_a_hundred_codes() -> None:
 
 @pytest.mark.parametrize("text", ["", "99", "100", "1xx", "600", "2x", "20 0", "-200", "200,"])
 def test_what_is_no_final_status_is_refused(text: str) -> None:
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="is not a final status code"):
         parse_statuses((text,))
 
 
@@ -467,5 +470,5 @@ def test_a_typed_url_of_websocket_is_one_without_tls() -> None:
 
 @pytest.mark.parametrize("text", ["", "//host/", "http:/host/", "ws:host", "://host/", "/a", "?a"])
 def test_what_is_no_url_is_none_when_it_is_typed(text: str) -> None:
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="has no scheme" if text else "the URL is empty"):
         parse_given_url(text)

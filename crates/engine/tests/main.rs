@@ -5,6 +5,7 @@
 mod combined;
 mod common;
 mod connect_open;
+mod datagram_batches;
 mod multiplexed;
 mod parting;
 mod redirects;

@@ -69,87 +69,55 @@ class ForeignFlag:
         return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
 
 
-FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
-    ForeignFlag(
-        "-t",
-        "wrk and h2load, or of ab and hey",
-        "threads, or a time",
-        "use --threads N, --duration 10s or --timeout 5s",
-    ),
-    ForeignFlag(
-        "-D",
-        "h2load, or of hey",
-        "duration, or a body file",
-        "use --duration 10s or --body-file FILE",
-    ),
-    ForeignFlag("-q", "hey and oha", "rate", "use --rate 5k/s"),
-    ForeignFlag("-R", "wrk2", "rate", "use --rate 5k/s"),
-    ForeignFlag(
-        "-k",
-        "ab",
-        "keep-alive",
-        "leave it out, connections are kept alive; --close opens one per request",
-    ),
-    ForeignFlag(
-        "-s",
-        "wrk, or of ab",
-        "a Lua script, or a timeout",
-        "there are no scripts, use --method, --header, --body; for a timeout --timeout 5s",
-    ),
-    ForeignFlag(
-        "-T", "ab, hey and oha", "content type", "use -H 'Content-Type: text/plain' (--header)"
-    ),
-    ForeignFlag(
-        "--latency", "wrk", "print percentiles", "leave it out, percentiles are always printed"
-    ),
-    ForeignFlag(
-        "-L",
-        "wrk2, or of curl",
-        "print percentiles, or follow redirects",
-        "percentiles are always printed; for redirects use --follow 10",
-    ),
-    ForeignFlag("--max-concurrent-streams", "h2load", "streams", "use --http 2 --streams N"),
-    ForeignFlag("-w", "h2load", "bits of a stream's window", "use --window SIZE"),
-    ForeignFlag("-W", "h2load", "bits of a connection's window", "use --connection-window SIZE"),
-    ForeignFlag("--h1", "h2load", "HTTP/1.1", "leave it out, or use --http 1.1"),
-    ForeignFlag("-i", "ab", "HEAD requests", "use -X HEAD (--method)"),
-    ForeignFlag(
-        "-p", "ab, or of oha", "a body file, or depth", "use --body-file FILE or --pipeline N"
-    ),
-    ForeignFlag("-u", "ab", "a body file to PUT", "use -X PUT --body-file FILE"),
-    ForeignFlag("-a", "hey and oha", "basic authentication", "use --user NAME:PASSWORD"),
-    ForeignFlag(
-        "-A",
-        "ab, or of hey",
-        "basic authentication, or Accept",
-        "use --user NAME:PASSWORD or -H 'Accept: …' (--header)",
-    ),
-    ForeignFlag("-C", "ab", "a cookie", "use -H 'Cookie: name=value' (--header)"),
-    ForeignFlag("-B", "ab", "local address", "use --local-address ADDRESS"),
-    ForeignFlag("-o", "hey", "output format", "use --format csv, or --json FILE"),
-    ForeignFlag("--output-format", "oha", "output format", "use --format json"),
-    ForeignFlag("--no-tui", "oha", "no live view", "use --no-live"),
-    ForeignFlag("--disable-keepalive", "hey and oha", "a connection per request", "use --close"),
-    ForeignFlag("--concurrency", "k6 and others", "connections", "use -c N"),
-    ForeignFlag("--vus", "k6", "virtual users", "use -c N (--connections)"),
-    ForeignFlag("--unix-socket", "curl and oha", "a socket file", "use --unix PATH"),
-    ForeignFlag("-x", "hey and curl", "a proxy", "use --proxy http://HOST:PORT"),
-    ForeignFlag("--http3", "curl", "HTTP/3", "there is none yet; --http 2 is"),
-    ForeignFlag("--h3", "h2load", "HTTP/3", "there is none yet; --http 2 is"),
-    ForeignFlag("--lua", "other tools", "a script", "there are no scripts, use --targets FILE"),
-    ForeignFlag("--script", "wrk", "a script", "there are none, use --targets FILE"),
-    ForeignFlag("--http2", "oha and curl", "HTTP/2", "use --http 2"),
-    ForeignFlag("--redirect", "oha", "redirects", "use --follow N"),
-    ForeignFlag("--location", "curl", "redirects", "use --follow 10"),
-    ForeignFlag("--max-redirs", "curl", "redirects", "use --follow N"),
-    ForeignFlag("--max-redirects", "k6", "redirects", "use --follow N"),
-    ForeignFlag(
-        "--disable-redirects",
-        "hey",
-        "no redirects",
-        "leave it out, redirects are followed only with --follow N",
-    ),
-    ForeignFlag("-E", "curl and ab", "client certificate", "use --cert FILE"),
+_TABLE = """
+-t | wrk and h2load, or of ab and hey | threads, or a time | use --threads N, --duration 10s or
+    --timeout 5s
+-D | h2load, or of hey | duration, or a body file | use --duration 10s or --body-file FILE
+-q | hey and oha | rate | use --rate 5k/s
+-R | wrk2 | rate | use --rate 5k/s
+-k | ab | keep-alive | leave it out, connections are kept alive; --close opens one per request
+-s | wrk, or of ab | a Lua script, or a timeout | there are no scripts, use --method, --header,
+    --body; for a timeout --timeout 5s
+-T | ab, hey and oha | content type | use -H 'Content-Type: text/plain' (--header)
+--latency | wrk | print percentiles | leave it out, percentiles are always printed
+-L | wrk2, or of curl | print percentiles, or follow redirects | percentiles are always printed;
+    for redirects use --follow 10
+--max-concurrent-streams | h2load | streams | use --http 2 --streams N
+-w | h2load | bits of a stream's window | use --window SIZE
+-W | h2load | bits of a connection's window | use --connection-window SIZE
+--h1 | h2load | HTTP/1.1 | leave it out, or use --http 1.1
+-i | ab | HEAD requests | use -X HEAD (--method)
+-p | ab, or of oha | a body file, or depth | use --body-file FILE or --pipeline N
+-u | ab | a body file to PUT | use -X PUT --body-file FILE
+-a | hey and oha | basic authentication | use --user NAME:PASSWORD
+-A | ab, or of hey | basic authentication, or Accept | use --user NAME:PASSWORD or -H 'Accept: …'
+    (--header)
+-C | ab | a cookie | use -H 'Cookie: name=value' (--header)
+-B | ab | local address | use --local-address ADDRESS
+-o | hey | output format | use --format csv, or --json FILE
+--output-format | oha | output format | use --format json
+--no-tui | oha | no live view | use --no-live
+--disable-keepalive | hey and oha | a connection per request | use --close
+--concurrency | k6 and others | connections | use -c N
+--vus | k6 | virtual users | use -c N (--connections)
+--unix-socket | curl and oha | a socket file | use --unix PATH
+-x | hey and curl | a proxy | use --proxy http://HOST:PORT
+--http3 | curl | HTTP/3 | there is none yet; --http 2 is
+--h3 | h2load | HTTP/3 | there is none yet; --http 2 is
+--lua | other tools | a script | there are no scripts, use --targets FILE
+--script | wrk | a script | there are none, use --targets FILE
+--http2 | oha and curl | HTTP/2 | use --http 2
+--redirect | oha | redirects | use --follow N
+--location | curl | redirects | use --follow 10
+--max-redirs | curl | redirects | use --follow N
+--max-redirects | k6 | redirects | use --follow N
+--disable-redirects | hey | no redirects | leave it out, redirects are followed only with --follow N
+-E | curl and ab | client certificate | use --cert FILE
+"""
+"""A line for each flag, which may go on in an indented one."""
+
+FOREIGN_FLAGS = tuple(
+    ForeignFlag(*line.split(" | ")) for line in _TABLE.strip().replace("\n    ", " ").splitlines()
 )
 
 _BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}

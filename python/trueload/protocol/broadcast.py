@@ -18,32 +18,38 @@ Senders are numbered over all engines, the messages of each from 1 over all phas
 
 
 class DeliveryHistograms(Model):
-    """Encoded as in ``Histograms``. ``delivery`` has every delivery that is timed, from the send of
-    its message. The next four have one value per message and engine: when the first, median, 95th
-    and last receiver of that engine had it. ``spread`` is for messages of other engines, from the
-    first receiver here to the last."""
+    """When deliveries came, encoded as in ``Histograms``. All but ``delivery`` and ``spread`` have
+    one value for each message and engine."""
 
     delivery: str | None
+    """From the send of a message to each delivery that is timed."""
     first: str | None
+    """When the first receiver of the engine had the message."""
     median: str | None
+    """When half of its receivers had it."""
     p95: str | None
+    """When 95 % of its receivers had it."""
     last: str | None
+    """When all of its receivers had it."""
     spread: str | None = left_out()
+    """From the first receiver here to the last, of messages of other engines."""
 
 
 class Deliveries(Model):
-    """Outcomes of broadcast messages. ``expected`` is messages x receivers that had joined.
-    ``untimed`` came from other engines with a send time that cannot be right. ``negative`` came
-    from other engines seemingly before their send, by up to ``negative_max_ns``."""
+    """Outcomes of broadcast messages."""
 
     expected: int
+    """Messages times the receivers that had joined."""
     delivered: int
     lost: int
     duplicate: int
     out_of_order: int
     untimed: int = left_out(0)
+    """Deliveries from other engines with a send time that cannot be right."""
     negative: int = left_out(0)
+    """Deliveries from other engines that seem to have come before they were sent."""
     negative_max_ns: int = left_out(0)
+    """By how much such a delivery was too early, at most."""
     histograms: DeliveryHistograms
 
 
@@ -64,21 +70,23 @@ class PhaseSent(Model):
 
 
 class Settle(Model):
-    """What all have sent; follows when all have said ``PhaseSent``. What has not come by
-    ``until_ns`` on the engine's clock is lost; None means the timeout from now on."""
+    """What all have sent; follows when all have said ``PhaseSent``."""
 
     type: Literal["settle"] = "settle"
     id: str
     sent: Sent
     until_ns: int | None
+    """What has not come by then, on the engine's clock, is lost; null means the timeout from now
+    on."""
 
 
 class Settled(Model):
-    """The other engines' messages of a phase are over here; ``failed`` are those that failed."""
+    """The other engines' messages of a phase are over here."""
 
     type: Literal["settled"]
     id: str
     failed: tuple[FailedMessage, ...]
+    """Those of them that failed."""
 
 
 class Charge(Model):

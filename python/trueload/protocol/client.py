@@ -35,16 +35,19 @@ UNKEPT = "it opens a connection for each request"
 
 
 class ClientSetup(Model):
-    """The first line that a client reads. `concurrency` requests are open at once. Each of `pools`
-    is a client object of the library, with at most `pool_size` connections. `pipelining` 1 means
-    none; for an HTTP/2 client it is how many streams a connection may have at once."""
+    """The first line that a client reads."""
 
     url: str
     concurrency: int
+    """How many requests are open at once."""
     pools: int
+    """How many client objects of the library there are."""
     pool_size: int
+    """How many connections each of these has at most."""
     timeout_ms: int
     pipelining: int
+    """Requests in flight on a connection, 1 without pipelining; for an HTTP/2 client how many
+    streams it may have at once."""
     keep_alive: bool
 
 
@@ -58,21 +61,17 @@ class LatencyUs(Model):
 
 
 class Claim(Model):
-    """What a client says of one order. `latency_us` is null if nothing was answered."""
+    """What a client says of one order."""
 
     ok: Count
     failed: dict[FailureClass, Count] = Field(max_length=CLASSES_MAX)
     elapsed_s: float = Field(ge=0, allow_inf_nan=False)
     latency_us: LatencyUs | None
+    """Null if nothing was answered."""
 
 
 class Conversation(Model):
-    """What a client is told from its start to the end of its input; see contracts/http-client.toml.
-    `classes` are those that a failure may be given. At least `peak_least` connections must have
-    been open at once, and `at_once_least` requests under way. With `retries` a library may send
-    requests again by itself, which is only noted. Over HTTP/2 the server permits `max_streams` of
-    them on a connection. In a `loose` conversation, connections beyond the pools' room, and streams
-    that the server refuses, are only noted, too."""
+    """What a client is told from its start to the end of its input (contracts/http-client.toml)."""
 
     what: str
     peer: Peer = "reference"
@@ -85,11 +84,18 @@ class Conversation(Model):
     keep_alive: bool = True
     go: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = Field(min_length=1)
     classes: tuple[str, ...] = ()
+    """Those that a failure may be given."""
     peak_least: int = Field(default=1, ge=1)
+    """So many connections must have been open at once."""
     at_once_least: int = Field(default=1, ge=1)
+    """So many requests must have been under way at once."""
     max_streams: int = Field(default=STREAMS, ge=1, le=STREAMS)
+    """The server permits so many on a connection over HTTP/2."""
     retries: bool = False
+    """The library may send requests again by itself, which is only noted."""
     loose: bool = False
+    """Connections beyond the pools' room, and streams that the server refuses, are only noted, too.
+    """
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
         """The setup line for a server at ``authority`` (``IP:PORT``)."""
@@ -129,14 +135,18 @@ class ClientContract(Model):
 
 @dataclass(frozen=True)
 class ServerCounts:
-    """The server's counts over a conversation: requests that came, answers with status 200,
-    connections, the most of these that were open at once, and the most requests under way."""
+    """The server's counts over a conversation."""
 
     requests: int
+    """Requests that came."""
     ok: int
+    """Answers with status 200."""
     accepted: int
+    """Connections."""
     open_peak: int
+    """The most connections that were open at once."""
     at_once: int
+    """The most requests under way."""
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,24 @@ DataOrder = Literal["sequential", "shuffled", "unique"]
 
 
 class DataPlan(Model):
-    """Data: each request with a column's name as a placeholder takes one row. ``path`` is a file of
-    the engine's machine; without one its content comes as ``blobs``, in this order. ``columns`` are
-    those that requests use."""
+    """Data: each request with a column's name as a placeholder takes one row."""
 
     path: str | None
+    """A file of the engine's machine; null if the content comes as blobs."""
     blobs: tuple[str, ...] = left_out(())
+    """The SHA-256 of each piece of the content, in order."""
     format: DataFormat
     columns: tuple[str, ...]
+    """The columns that requests use."""
     order: DataOrder
 
 
 class DataUse(Model):
-    """The rows of data, and how many were taken since the engine began, counted again each time.
-    ``spent``: each was to be taken once, none was left for the next request, and the phase ended.
-    """
+    """The rows of data that requests took."""
 
     rows: int
+    """How many there are."""
     taken: int
+    """How many were taken since the engine began; a row counts each time."""
     spent: bool
+    """Whether the phase ended because each row is taken once and none was left."""

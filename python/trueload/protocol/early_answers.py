@@ -7,10 +7,11 @@ from trueload.protocol.model import Model
 
 
 class EarlyAnswers(Model):
-    """Answers about which the kernel was asked, on a sample of the connections. ``asked``: how
-    many. ``unacknowledged``: not a byte of their request was acknowledged when they came.
-    ``too_soon``: they came sooner than the connection's shortest round trip in the kernel."""
+    """Answers about which the kernel was asked, on a sample of the connections."""
 
     asked: int = 0
+    """How many were looked at."""
     unacknowledged: int = 0
+    """Those that came before a byte of their request was acknowledged."""
     too_soon: int = 0
+    """Those that came sooner than the connection's shortest round trip in the kernel."""

@@ -14,30 +14,31 @@ Dialect = Literal["json", "binary", "actioncable", "phoenix"]
 
 
 class RequestPlan(Model):
-    """A request: its head is exactly method, path and headers, in this order. With ``template`` the
-    engine fills in ``{counter}``, ``{random}`` and the columns of data, and adds the Content-Length
-    of a body."""
+    """A request: its head is exactly method, path and headers, in this order."""
 
     method: str
     path: str
     headers: tuple[tuple[str, str], ...]
     body_sha256: str | None
     template: bool = False
+    """Whether the engine fills in ``{counter}``, ``{random}`` and the columns of data, and adds the
+    Content-Length of a body."""
 
 
 HEADER_TABLE_BYTES = 4096  # the default of RFC 9113
 
 
 class WindowsPlan(Model):
-    """HTTP/2 instead of HTTP/1. The windows are how many bytes the server may send before it has to
-    wait, on each stream and on each connection. ``header_table_bytes`` is the table that its header
-    blocks may refer to. With ``http1_pipeline`` ALPN offers HTTP/1.1, too, and a connection that
-    speaks that has so many requests in flight."""
+    """HTTP/2 instead of HTTP/1."""
 
     stream_window: int
+    """How many bytes the server may send on a stream before it has to wait."""
     connection_window: int
+    """The same for a whole connection."""
     header_table_bytes: int = left_out(HEADER_TABLE_BYTES)
+    """The size of the table that the server's header blocks may refer to."""
     http1_pipeline: int | None = left_out()
+    """ALPN offers HTTP/1.1, too; a connection that speaks it has so many requests in flight."""
 
     @property
     def is_chosen(self) -> bool:
@@ -46,46 +47,49 @@ class WindowsPlan(Model):
 
 
 class TcpEchoPlan(Model):
-    """Messages that come back byte by byte. The payload blob is the message, or, with ``size``, is
-    cut into messages of so many bytes, which take turns on each connection. ``half_close``: the
-    client ends its sending side after the message; only with ``close``."""
+    """Messages that come back byte by byte."""
 
     kind: Literal["tcp_echo"] = "tcp_echo"
     payload_sha256: str
     size: int | None = None
+    """The payload is cut into messages of so many bytes, which take turns on each connection; null
+    if it is one message."""
     half_close: bool = False
+    """The client ends its sending side after the message; only with ``close``."""
 
 
 class UdpEchoPlan(Model):
-    """UDP datagrams that come back, each by itself. The payload is cut by ``size`` as in
-    ``TcpEchoPlan``; the numbers of each datagram replace its first 16 bytes."""
+    """UDP datagrams that come back, each by itself. The numbers of each datagram replace its first
+    16 bytes."""
 
     kind: Literal["udp_echo"] = "udp_echo"
     payload_sha256: str
     size: int | None = None
+    """The payload is cut into datagrams of so many bytes, which take turns; null if it is one."""
 
 
 class WsEchoPlan(Model):
-    """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
-    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds the headers of a handshake
-    to ``opening``."""
+    """Every message is one WebSocket message, and comes back as one."""
 
     kind: Literal["ws_echo"] = "ws_echo"
     opening: RequestPlan
+    """The request of the handshake; the engine adds the headers of WebSocket."""
     payload_sha256: str
     size: int | None = None
+    """As that of ``TcpEchoPlan``."""
     text: bool
     dialect: Dialect | None = None
+    """Each message is the echo of this dialect; null if it is the payload as it is."""
 
 
 class WsBroadcastPlan(Model):
-    """Every message goes to all clients. It has ``padding`` bytes besides its sender and number,
-    and is settled by the receipt that its sender gets."""
+    """Every message goes to all clients, and is settled by the receipt that its sender gets."""
 
     kind: Literal["ws_broadcast"] = "ws_broadcast"
     opening: RequestPlan
     dialect: Dialect
     padding: int
+    """Bytes of a message besides its sender and number."""
 
 
 ExchangePlan = Annotated[
@@ -101,14 +105,15 @@ class ServeHttp2(Model):
 
 
 class ServeHttp(Model):
-    """The paths of the HTTP contracts. With ``record`` the server records what it sees of its
-    clients, and reports it for each ``Mark``. With ``faults`` it errs on purpose; with ``http2`` it
-    speaks HTTP/2 besides HTTP/1.1."""
+    """The paths of the HTTP contracts."""
 
     kind: Literal["http"] = "http"
     record: bool = False
+    """The server records what it sees of its clients, and reports it for each ``Mark``."""
     faults: Faults | None = None
+    """What it does wrong on purpose."""
     http2: ServeHttp2 | None = None
+    """It speaks HTTP/2 besides HTTP/1.1."""
 
 
 class ServeTcpEcho(Model):

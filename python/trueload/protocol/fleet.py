@@ -13,13 +13,15 @@ from trueload.protocol.model import Model, left_out
 
 
 class LoadShare(Model):
-    """Which parts of a load, out of ``of``, are one engine's own: ``index`` and, by its weight,
-    ``more``, in rising order. Every number in its plan and phases is the total of all engines, and
-    is dealt out in turn over all parts and their threads."""
+    """Which parts of a load are one engine's own. Every number in its plan and phases is the total
+    of all engines, and is dealt out in turn over all parts and their threads."""
 
     index: int = 0
+    """The first part, from 0."""
     of: int = 1
+    """How many parts there are."""
     more: tuple[int, ...] = left_out(())
+    """Further parts of an engine with a larger weight, in rising order."""
 
 
 WHOLE = LoadShare()
@@ -54,13 +56,15 @@ def _turns(shares: Sequence[int], most: int, first: int = 0) -> list[int]:
 
 
 class Share(Model):
-    """Have another ``part`` of the load from ``from_ns`` of a phase on, the last one. Connections
-    that are no longer the engine's own are closed once their requests have ended."""
+    """Have another part of the load from some time of the last phase on. Connections that are no
+    longer the engine's own are closed once their requests have ended."""
 
     type: Literal["share"] = "share"
     id: str
     part: LoadShare
+    """The part from then on."""
     from_ns: int
+    """The time, from the start of the phase."""
 
 
 class AskClock(Model):
@@ -78,28 +82,29 @@ class AskDistance(Model):
 
 
 class Machine(Model):
-    """The machine that an engine runs on. Unknown values are null, or left out of ``limits``.
-    ``boot_id`` identifies the current boot of its kernel, and ``network`` is the inode of the
-    engine's network namespace."""
+    """The machine that an engine runs on; unknown values are null."""
 
     kernel: str = ""
     cpu_model: str | None = None
     cpu_count: int = 0
     governor: str | None = None
     limits: dict[str, int] = Field(default_factory=dict)
+    """Limits of open files, ports and queues that are known."""
     boot_id: str | None = None
+    """Identifies the current boot of its kernel."""
     network: int | None = None
+    """The inode of the engine's network namespace."""
 
 
 class MachineShares(Model):
-    """How a machine's CPU time was spent over a phase, as shares of the time of all CPUs.
-    ``throttled``: share of the phase for which a CPU limit stopped the engine; None where no cgroup
-    counts that."""
+    """How a machine's CPU time was spent over a phase, as shares of the time of all CPUs."""
 
     idle: float
     others: float
     stolen: float
     throttled: float | None = None
+    """For which share of the phase a CPU limit stopped the engine; null where no cgroup counts
+    that."""
 
 
 class Clock(Model):
@@ -111,12 +116,12 @@ class Clock(Model):
 
 
 class Distance(Model):
-    """The answer to ``AskDistance``: the round trip of a cache line between its CPUs in ns, null if
-    it could not be measured."""
+    """The answer to ``AskDistance``."""
 
     type: Literal["distance"]
     cpus: tuple[int, int]
     ns: float | None
+    """The round trip of a cache line between the CPUs; null if it could not be measured."""
 
 
 class AskSpeeds(Model):
@@ -128,17 +133,18 @@ class AskSpeeds(Model):
 
 
 class CpuLooks(Model):
-    """How long the same short work took on a CPU, again and again; 0 where it was not tried."""
+    """How long the same short work took on a CPU, again and again."""
 
     cpu: int
     every_ns: int
     work_ns: tuple[int, ...]
+    """0 where it was not tried."""
 
 
 class Speeds(Model):
-    """The answer to ``AskSpeeds``: what was seen of the CPUs in the line before, from ``from_ns``
-    on the engine's clock."""
+    """The answer to ``AskSpeeds``: what was seen of the CPUs in the line before."""
 
     type: Literal["speeds"]
     from_ns: int
+    """When the first look began, on the engine's clock."""
     cpus: tuple[CpuLooks, ...]

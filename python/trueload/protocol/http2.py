@@ -8,26 +8,29 @@ from trueload.protocol.model import Model
 
 
 class Waits(Model):
-    """Time that requests in flight waited, times their number, in ns. ``queued``: not sent yet;
-    ``stream`` of these because the peer permits no more streams. ``send_stream`` and
-    ``send_connection``: our body waited because the peer's window for the stream or the connection
-    was used up. ``receive_stream`` and ``receive_connection``: an answer waited because ours was.
-    """
+    """Time that requests in flight waited, times their number, in ns."""
 
     queued: int = 0
+    """They were not sent yet."""
     stream: int = 0
+    """The part of ``queued`` in which the peer permitted no more streams."""
     send_connection: int = 0
+    """Our bodies waited because the peer's window for the connection was used up."""
     send_stream: int = 0
+    """Our bodies waited because the peer's window for the stream was used up."""
     receive_connection: int = 0
+    """Answers waited because our window for the connection was used up."""
     receive_stream: int = 0
+    """Answers waited because our window for the stream was used up."""
 
 
 class HeaderBytes(Model):
-    """Bytes of header fields in one direction: names and values uncompressed (``plain``), and as
-    they were sent (``coded``)."""
+    """Bytes of header fields in one direction."""
 
     plain: int = 0
+    """Names and values, uncompressed."""
     coded: int = 0
+    """As they were sent."""
 
 
 class SettingRange(Model):
@@ -40,17 +43,20 @@ class SettingRange(Model):
 
 class Http2(Model):
     """What the connections of a phase counted. Times are those of the window, counts also of the
-    drain. ``connections``: they made requests over HTTP/2. ``http1``: the peer answered in HTTP/1.
-    ``goaways``: the peer announced the end of the connection. ``returned``: requests that came back
-    undone and may be sent again. ``resets``: streams that we reset. ``streams_ns``: the time of
-    open streams, times their number."""
+    drain."""
 
     connections: int = 0
+    """Connections that made requests over HTTP/2."""
     http1: int = 0
+    """Connections whose peer answered in HTTP/1."""
     goaways: int = 0
+    """Connections whose end the peer announced."""
     returned: int = 0
+    """Requests that came back undone and may be sent again."""
     resets: int = 0
+    """Streams that we reset."""
     streams_ns: int = 0
+    """The time of open streams, times their number."""
     waits_ns: Waits = Waits()
     headers_out: HeaderBytes = HeaderBytes()
     headers_in: HeaderBytes = HeaderBytes()

@@ -6,19 +6,23 @@ from trueload.protocol.model import Model
 
 
 class Stalls(Model):
-    """``count`` stalls that took at least ``at_least_ns`` and less than twice that, ``ns`` in all,
-    over all threads. ``requests`` were outstanding, or came due, meanwhile."""
+    """Stalls of a length, over all threads."""
 
     at_least_ns: int
+    """They took at least this, and less than twice as long."""
     count: int
     ns: int
+    """Their time in all."""
     requests: int
+    """Requests that were outstanding, or came due, meanwhile."""
 
 
 class Lateness(Model):
-    """``waited_ns`` is the total wait for a CPU of the thread that waited longest. ``stopped`` are
-    stalls in which a thread was stopped, ``queued`` in which it waited for a CPU, by length."""
+    """When threads that had something to do did not run."""
 
     waited_ns: int = 0
+    """The total wait for a CPU of the thread that waited longest."""
     stopped: tuple[Stalls, ...] = ()
+    """Stalls in which a thread was stopped."""
     queued: tuple[Stalls, ...] = ()
+    """Stalls in which a thread waited for a CPU."""

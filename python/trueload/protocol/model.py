@@ -21,6 +21,7 @@ class Model(BaseModel):
     )
 
 
-def left_out(default: Any = None) -> Any:
-    """A field that JSON leaves out while it has its default: what is not asked for is not told."""
-    return Field(default=default, exclude_if=lambda value: value == default)
+def left_out(default: Any = None, **more: Any) -> Any:
+    """A field that JSON leaves out while it has its default: what is not asked for is not told.
+    ``more`` are further arguments of pydantic's ``Field``."""
+    return Field(default=default, exclude_if=lambda value: value == default, **more)

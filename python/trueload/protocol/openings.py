@@ -7,11 +7,14 @@ from trueload.protocol.model import Model
 
 
 class Openings(Model):
-    """HdrHistogram V2 compressed, base64; null if empty. Each step of a connection counts from when
-    its request was due: ``connect`` to the established connection, before any TLS; the two kinds of
-    TLS handshake to their end; ``first_byte`` to that of a good answer."""
+    """Steps of connections, each from when its request was due: HdrHistogram V2 compressed, base64;
+    null if empty."""
 
     connect: str | None = None
+    """To the established connection, before any TLS."""
     full_handshake: str | None = None
+    """To the end of a full TLS handshake."""
     resumed_handshake: str | None = None
+    """To the end of a TLS handshake that resumed an earlier session."""
     first_byte: str | None = None
+    """To the first byte of a good answer."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 from trueload.units import format_cpu_list, format_span, parse_count, parse_cpu_list, parse_duration
 
 _UNIT = re.compile(r"_(ns|per_s|bytes|path)$")
@@ -104,8 +104,7 @@ def option(
         default = ()
     if default is None and made.is_flag and not made.off:
         default = False
-    hidden: dict[str, Any] = {"exclude_if": lambda value: value is None} if omitted else {}
-    found = Field(default=default, description=meaning, **hidden)
+    found = (left_out if omitted else Field)(default=default, description=meaning)
     found.metadata.append(made)
     return found
 

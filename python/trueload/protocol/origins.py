@@ -15,9 +15,10 @@ class OriginPlan(Model):
 
 
 class OriginConnections(Model):
-    """Connections of one origin. ``failed`` are, by class, the failures of connections that were
-    never established, in the set-up before the phase."""
+    """Connections of one origin."""
 
     requested: int
     established: int
     failed: dict[str, int]
+    """Connections that were never established in the set-up before the phase, by class of failure.
+    """

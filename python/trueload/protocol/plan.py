@@ -54,6 +54,7 @@ from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness
 from trueload.protocol.lateness import Stalls as Stalls
 from trueload.protocol.model import Model as Model
+from trueload.protocol.model import left_out
 from trueload.protocol.openings import Openings as Openings
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
@@ -99,13 +100,11 @@ class Stage(Model):
 
 
 class Closed(Model):
-    """A closed loop: each free slot sends at once.
-
-    ``active`` is how many connections take part, over time; empty for all of them throughout.
-    """
+    """A closed loop: each free slot sends at once."""
 
     kind: Literal["closed"] = "closed"
     active: tuple[Stage, ...] = ()
+    """How many connections take part, over time; empty for all of them throughout."""
 
 
 Spacing = Literal["constant", "poisson", "recorded"]
@@ -113,25 +112,24 @@ Spacing = Literal["constant", "poisson", "recorded"]
 
 
 class Open(Model):
-    """An open loop: requests are sent at scheduled times, whatever became of those before.
-
-    ``stages`` are requests per second over time; ``seed`` decides the gaps of ``poisson``. With
-    ``recorded`` the times are those of the plan's replay, which begins at ``from_ns``.
-    """
+    """An open loop: requests are sent at scheduled times, whatever became of those before."""
 
     kind: Literal["open"] = "open"
     stages: tuple[Stage, ...]
+    """Requests per second over time."""
     arrivals: Spacing
     seed: int
-    from_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
+    """That of the gaps of ``poisson``."""
+    from_ns: int = left_out(0)
+    """Where a phase begins in the plan's replay, if arrivals are ``recorded``."""
 
 
 class Turns(Model):
-    """The load of a broadcast: ``concurrent`` messages in flight over all connections, sent in
-    turn."""
+    """The load of a broadcast."""
 
     kind: Literal["turns"] = "turns"
     concurrent: int
+    """Messages in flight over all connections, which send them in turn."""
 
 
 LoadPlan = Annotated[Closed | Open | Turns, Field(discriminator="kind")]
@@ -169,12 +167,12 @@ class Generate(EngineOptions, TrafficPlan):
     connections: int
     pipeline: int
     close: bool
-    connect_open: bool = Field(default=False, exclude_if=lambda value: not value)
+    connect_open: bool = left_out(False)
     """Each request has a connection of its own, which is opened when the request is due."""
     cpus: tuple[int, ...]
     # The engine and stored plans have it; it always equals the timeout.
     connect_timeout_ns: int = Field(default_factory=lambda plan: plan["timeout_ns"])
-    part: LoadShare = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
+    part: LoadShare = left_out(WHOLE)
 
     @property
     def every_address(self) -> tuple[str, ...]:
@@ -186,14 +184,15 @@ SERVE_HTTP = ServeHttp()
 
 
 class Serve(ThreadOptions):
-    """What one reference server is to do. Port 0 for a free one; ``ready`` names it."""
+    """What one reference server is to do."""
 
     type: Literal["serve"] = "serve"
     protocol: int = PROTOCOL
     listen: str
+    """Port 0 for a free one; ``ready`` names it."""
     cpus: tuple[int, ...]
     tls: ServeTlsPlan | None = None
-    service: ServicePlan = Field(default=SERVE_HTTP, exclude_if=lambda value: value == SERVE_HTTP)
+    service: ServicePlan = left_out(SERVE_HTTP)
 
 
 class Blob(Model):
@@ -205,28 +204,32 @@ class Blob(Model):
 
 
 class Phase(Model):
-    """One phase over the existing connections. The last ``idle`` of them never send. Of a broadcast
-    that several engines share, ``ahead_ns`` is how far the engine's clock is ahead of the front's.
-    ``from_ns`` is how long others have been sending, since ``at_ns``, when the engine joins them.
-    """
+    """One phase over the existing connections."""
 
     type: Literal["phase"] = "phase"
     id: str
     load: LoadPlan
     connections: int | None
+    """The number of connections for this phase; null for as many as there are."""
     idle: int = 0
+    """The last connections, so many, never send."""
     stop: StopPlan
     at_ns: int | None
-    ahead_ns: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    from_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
+    """The earliest start, on the engine's clock; null for at once."""
+    ahead_ns: int | None = left_out()
+    """How far the engine's clock is ahead of the front's, in a broadcast that several engines
+    share."""
+    from_ns: int = left_out(0)
+    """How long others have been sending, since ``at_ns``, when the engine joins them."""
 
 
 class Mark(Model):
-    """For a server of HTTP that keeps a record: report what it holds since the mark before
-    (``ServerReport``, with the same ``id``), and begin a new interval."""
+    """For a server of HTTP that keeps a record: report what it holds since the mark before, and
+    begin a new interval."""
 
     type: Literal["mark"] = "mark"
     id: str
+    """That of the ``Seen`` that answers."""
 
 
 class Lease(Model):
@@ -262,84 +265,98 @@ HistogramText = Annotated[str, AfterValidator(hdr.Text)]
 
 
 class Histograms(Model):
-    """HdrHistogram V2 compressed, base64, values in ns; null if empty.
-
-    They cover ok requests only, with four exceptions. ``connect``: every connection established.
-    ``send_lag``: every request sent, from when it could be, to when it was handed to the kernel.
-    ``round_trip``: from then to the kernel's receive time of the answer's last bytes.
-    ``receive_lag``: from that to when they were read. The last two are on a sample of the
-    connections.
-    """
+    """HdrHistogram V2 compressed, base64, values in ns; null if empty. They cover ok requests,
+    unless a field says otherwise."""
 
     latency: HistogramText | None
+    """Response time: from the scheduled send to the last byte."""
     service: HistogramText | None
+    """Service time: from the actual send to the last byte."""
     connect: HistogramText | None
+    """Set-up of every connection that was established, including TLS."""
     first_byte: HistogramText | None
+    """From the actual send to the first byte."""
     total: HistogramText | None
+    """From the attempt to connect to the last byte, if each request has its own connection."""
     send_lag: HistogramText | None = None
+    """Every request sent: from when it could be, to when it was handed to the kernel."""
     receive_lag: HistogramText | None = None
+    """From the kernel's receive time of the answer's last bytes to when they were read; on a sample
+    of the connections."""
     round_trip: HistogramText | None = None
+    """From when a request was handed to the kernel to that receive time; on the same sample."""
     handshake: HistogramText | None = None
+    """The part of ``connect`` that is the handshake of TLS."""
 
 
 class Generator(Model):
-    """The engine's own load over the window; ``saturation`` is from 0 to 1. ``driver_note``: why
-    the driver is not the one that was asked for. ``spun_ns``: time in polls without an event.
-    ``coalesced_ns``: the longest that answers were allowed to wait for each other."""
+    """The engine's own load over the window."""
 
     driver: str
     driver_note: str | None = None
+    """Why the driver is not the one that was asked for; null if it is."""
     refill: int = 0
+    """A connection's pipeline is filled again as soon as this many places are free."""
     spin_ns: int = 0
+    """The time for which a thread polls before it sleeps, in ns."""
     spun_ns: int = 0
+    """CPU time in polls without an event."""
     coalesced_ns: int = 0
+    """The longest that answers were allowed to wait for each other."""
     threads: int
     cpus: tuple[int, ...]
     start_skew_ns: int | None = None
+    """Between the first and the last thread to begin; null if there is one."""
     cpu_ns: int
     saturation: float
+    """How busy the busiest thread was, from 0 to 1."""
     peak_rss_bytes: int
     lateness: Lateness = Lateness()
     machine: MachineShares | None = None
+    """How the whole machine was used meanwhile; null if unknown."""
 
 
 class TargetCounts(Model):
-    """Outcomes of one target's requests; ``latency`` and ``kinds`` cover those that ended well.
-    ``redirects`` of them were followed."""
+    """Outcomes of one target's requests."""
 
     issued: int
     ok: int
     stale: int
     cancelled: int
-    skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
-    redirects: int = Field(default=0, exclude_if=lambda value: value == 0)
+    skipped: int = left_out(0)
+    redirects: int = left_out(0)
+    """Redirects that were followed."""
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse
-    kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
+    """Of requests that ended well, as ``kinds``."""
+    kinds: Kinds = left_out(NO_KINDS)
 
 
 class Datagrams(Model):
-    """Datagrams of a phase that settled no request, or came out of turn. ``late``: answers to
-    requests given up as lost. ``duplicated``: second answers. ``reordered``: answers behind the
-    answer to a later request on the same socket. ``unsolicited``: answers to nothing that was sent.
-    ``dropped``: our datagrams that never left. ``overflowed``: those that found the queue of our
-    socket full. The requests of the last two are lost."""
+    """Datagrams of a phase that settled no request, or came out of turn."""
 
     late: int
+    """Answers to requests given up as lost."""
     duplicated: int
+    """Second answers."""
     reordered: int
+    """Answers behind the answer to a later request on the same socket."""
     unsolicited: int
+    """Answers to nothing that was sent."""
     dropped: int
+    """Datagrams of ours that never left: their requests are lost."""
     overflowed: int
+    """Datagrams that found the queue of our socket full: their requests are lost."""
 
 
 class Measurement(Model):
-    """The result of a phase. ``started_ns`` is the planned start, ``began_ns`` when the first
-    thread really began. ``kinds`` are those of answers if the plan has one request."""
+    """The result of a phase. An account that does not apply is left out."""
 
     started_ns: int
+    """The planned start, on the engine's clock."""
     began_ns: int = 0
+    """When the first thread really began."""
     window_ns: int
     drain_ns: int
     partial: bool
@@ -350,20 +367,23 @@ class Measurement(Model):
     connections: Connections
     slots: Slots
     series: tuple[Second, ...]
-    flow: Flow | None = Field(default=None, exclude_if=lambda value: value is None)
+    flow: Flow | None = left_out()
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
-    sessions: Sessions | None = Field(default=None, exclude_if=lambda value: value is None)
-    origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
-    data: DataUse | None = Field(default=None, exclude_if=lambda value: value is None)
-    deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
-    datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
-    http2: Http2 | None = Field(default=None, exclude_if=lambda value: value is None)
-    kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
-    early: EarlyAnswers = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
-    streams: Streams | None = Field(default=None, exclude_if=lambda value: value is None)
-    openings: Openings | None = Field(default=None, exclude_if=lambda value: value is None)
-    redirects: Redirects | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Counts by target or by step of a scenario, in the plan's order; null if the plan has one
+    request."""
+    sessions: Sessions | None = left_out()
+    origins: tuple[OriginConnections, ...] = left_out(())
+    data: DataUse | None = left_out()
+    deliveries: Deliveries | None = left_out()
+    datagrams: Datagrams | None = left_out()
+    http2: Http2 | None = left_out()
+    kinds: Kinds = left_out(NO_KINDS)
+    """Kinds of answers, if the plan has one request."""
+    early: EarlyAnswers = left_out(NO_EARLY)
+    streams: Streams | None = left_out()
+    openings: Openings | None = left_out()
+    redirects: Redirects | None = left_out()
 
 
 class Hello(Model):
@@ -377,32 +397,39 @@ class Hello(Model):
 
 
 class Tls(Model):
-    """What a TLS handshake agreed on; ``alpn`` is null if the server chose none."""
+    """What a TLS handshake agreed on."""
 
     version: str
     cipher: str
     alpn: str | None
+    """The application protocol; null if the server chose none."""
 
 
 class Ready(Model):
-    """Connected (generator) or listening (server), and on which driver. ``set_up_ns``: from the
-    first attempt to the last connection. ``grown_bytes``: growth of memory meanwhile, without code.
-    """
+    """Connected (generator) or listening (server)."""
 
     type: Literal["ready"]
     at_ns: int
     listen: str | None
+    """The server's address."""
     requested: int
     established: int
     failed: dict[str, int]
     address: str | None
+    """The first address that answered the generator."""
     set_up_ns: int = 0
+    """From the first attempt to the last connection."""
     grown_bytes: int = 0
+    """Growth of memory meanwhile, without code."""
     driver: str = ""
+    """What carries the sockets."""
     driver_note: str | None = None
+    """Why it is not the driver that was asked for; null if it is."""
     reasons: dict[str, str] = Field(default_factory=dict)
+    """The first failure of each class in words, if more is known than the class."""
     tls: Tls | None = None
     certificate: str | None = None
+    """That of a server that made its own, in PEM."""
 
 
 class PhaseStarted(Model):
@@ -430,7 +457,7 @@ class PhaseDone(Model):
 
 
 class Served(Model):
-    """What a reference server saw since it began; see protocol/served.rs for each field."""
+    """What a reference server saw since it began."""
 
     type: Literal["served"]
     at_ns: int
@@ -440,32 +467,39 @@ class Served(Model):
     requests: int
     responses: int
     malformed: int
+    """Requests, handshakes, frames and messages that are not valid."""
     aborted: int
+    """Requests whose connection was gone before the answer could be sent."""
     waiting: int
+    """Answers of ``/wait/MS`` that wait for their time now."""
     bytes_in: int
     bytes_out: int
     handshakes_full: int = 0
     handshakes_resumed: int = 0
     tls_failed: int = 0
     deliveries: int = 0
+    """Broadcast messages handed to the kernel, one for each listener."""
     slow: int = 0
+    """Listeners that were closed because they did not read."""
 
 
 class Error(Model):
-    """An error in the engine itself or in the plan; ``class`` is ``class_`` here."""
+    """An error in the engine itself or in the plan."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
 
     type: Literal["error"]
     class_: str = Field(alias="class")
+    """``plan``, ``listen``, ``machine``, ``engine``, or a class of failures; ``class`` in JSON."""
     message: str
 
 
 class Done(Model):
-    """The last line: finished, stopped, orphaned or signalled."""
+    """The last line."""
 
     type: Literal["done"]
     why: str
+    """``finished``, ``stopped``, ``orphaned`` or ``signalled``."""
 
 
 FromEngine = (

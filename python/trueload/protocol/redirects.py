@@ -6,12 +6,12 @@ from trueload.protocol.model import Model
 
 
 class Redirects(Model):
-    """Redirects of a phase. ``statuses`` counts those that were followed, by status code, also
-    those of requests that failed later. ``hops`` counts the requests that ended well, by the number
-    of redirects before their final answers. ``time`` is how long each redirect took: from the send
-    of the request, or from the redirect before it, to its last byte; HdrHistogram V2 compressed,
-    base64, null if empty."""
+    """Redirects of a phase."""
 
     statuses: dict[str, int]
+    """Those that were followed, by status code; also those of requests that failed later."""
     hops: dict[str, int]
+    """Requests that ended well, by the number of redirects before their final answers."""
     time: str | None = None
+    """How long each redirect took, from the send of its request to its last byte; HdrHistogram V2
+    compressed, base64, null if empty."""

@@ -63,24 +63,28 @@ NO_THINK = ThinkPlan(least_ns=0, most_ns=0)
 
 
 class StepPlan(Model):
-    """One step of every session: its request, which is sent ``repeat`` times in a row, each time
-    after a pause of ``think``; what a good answer is; and what is taken from it."""
+    """One step of every session."""
 
     name: str
     request: RequestPlan
     expect: ExpectPlan
+    """What a good answer is."""
     take: tuple[TakePlan, ...] = left_out(())
+    """What is taken from it."""
     think: ThinkPlan = NO_THINK
+    """A pause before each of its requests."""
     repeat: int
+    """How often its request is sent in a row."""
 
 
 class Sessions(Model):
-    """Whole sessions of a phase, each in the phase in which it ended. ``latency`` covers those that
-    ended well: the sum of their requests' latencies, without the pauses. ``unfinished``: had not
-    ended when the phase did."""
+    """Whole sessions of a phase, each in the phase in which it ended."""
 
     begun: int
     ok: int
     failed: int
     unfinished: int
+    """Sessions that had not ended when the phase did."""
     latency: dict[int, int]
+    """Of those that ended well: the sum of their requests' latencies without the pauses, as a
+    sparse histogram."""

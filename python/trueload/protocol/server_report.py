@@ -32,10 +32,11 @@ class Quantiles(Model):
 
 
 class Span(Model):
-    """A quarter of a second of an interval; ``ns`` is how much of it lies in the interval."""
+    """A quarter of a second of an interval."""
 
     began_ns: int
     ns: int
+    """How much of it lies in the interval."""
     requests: int
     answered: int
     connections_peak: int
@@ -45,31 +46,30 @@ class Span(Model):
 
 
 class ServerReport(Model):
-    """What a server saw since the mark before, or since it began; times are of its own clock.
-
-    With several ``threads`` the peaks are upper bounds; everything else is exact. ``answered``:
-    handed whole to the kernel, by status in ``statuses``, ``ok`` with 200. ``aborted``: the client
-    ended the connection before the answer; ``dropped``: the server did. ``half_sent``: connections
-    that the client ended in the middle of a request. ``faults``: deliberate faults, by kind.
-    ``gap_ns``: from an answer to the next request on its connection. ``delay_error_ns``: by how
-    much answers of ``/wait/MS`` left later than asked for. ``used_once`` and ``unused``:
-    connections with one request, and with none, in this interval.
-    """
+    """What a server saw since the mark before, or since it began; times are of its own clock."""
 
     type: Literal["seen"]
     id: str
     began_ns: int
     at_ns: int
     threads: int
+    """With several the peaks are upper bounds; everything else is exact."""
     requests: int
     answered: int
+    """Answers handed whole to the kernel."""
     ok: int
+    """Answers with status 200."""
     statuses: dict[str, int]
+    """Answers by status."""
     aborted: int
+    """Requests whose connection the client ended before the answer."""
     dropped: int
+    """Requests whose connection the server ended before the answer."""
     half_sent: int
+    """Connections that the client ended in the middle of a request."""
     malformed: int
     faults: dict[str, int]
+    """Deliberate faults, by kind."""
     first_request_ns: int | None
     last_answer_ns: int | None
     bytes_in: int
@@ -80,9 +80,13 @@ class ServerReport(Model):
     open_requests: Concurrent
     requests_per_connection: Quantiles | None
     used_once: int
+    """Connections with one request in this interval."""
     unused: int
+    """Connections without one."""
     gap_ns: Quantiles | None
+    """From an answer to the next request on its connection."""
     delay_error_ns: Quantiles | None
+    """By how much answers of ``/wait/MS`` left later than asked for."""
     span_ns: int
     series: tuple[Span, ...]
 

@@ -32,29 +32,33 @@ StreamEnd = Annotated[EndContent | EndEvent, Field(discriminator="kind")]
 
 
 class StreamPlan(Model):
-    """How answers are read as streams. ``end`` is null for the end of the body. ``stall_ns``: the
-    longest time without a part once the first has come; null for any time."""
+    """How answers are read as streams."""
 
     kind: StreamKind
     end: StreamEnd | None = None
+    """What must come behind the last part; null for the end of the body."""
     stall_ns: int | None = None
+    """The longest time without a part once the first has come; null for any time."""
 
 
 class StreamHistograms(Model):
-    """HdrHistogram V2 compressed, base64; null if empty. ``first_part``: from the scheduled send to
-    the first part, and ``parts_per_answer``, of streams that came to their end. ``gap``: from one
-    part to the next, of all streams."""
+    """HdrHistogram V2 compressed, base64; null if empty."""
 
     first_part: str | None = None
+    """From the scheduled send to the first part, of streams that came to their end."""
     gap: str | None = None
+    """From one part to the next, of all streams."""
     parts_per_answer: str | None = None
+    """The number of parts, of streams that came to their end."""
 
 
 class Streams(Model):
-    """Parts of a phase. ``parts`` counts also those of streams that failed; ``together`` came with
-    the part before them, so that their gaps are 0; ``whole`` streams came to their end."""
+    """The parts of a phase."""
 
     parts: int
+    """Also those of streams that failed."""
     together: int
+    """Parts that came with the part before them, so that their gaps are 0."""
     whole: int
+    """Streams that came to their end."""
     histograms: StreamHistograms

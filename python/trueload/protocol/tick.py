@@ -12,24 +12,27 @@ Sparse = dict[int, int]
 
 
 class Counts(Model):
-    """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled.
-
-    ``failed`` is by class. ``statuses`` counts complete answers by code, expected or not.
-    ``stale_resets`` are those of ``stale`` whose connection was reset; 0 in older records.
-    ``skipped`` requests of a session were not sent, because one before them failed; they are not in
-    ``scheduled``, and ticks do not count them.
-    """
+    """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled."""
 
     scheduled: int
+    """Requests that the load asked for."""
     unsent: int
+    """Scheduled requests that were not sent."""
     issued: int
     ok: int
     stale: int
+    """Requests that were sent again, because the server had just closed their connection."""
     stale_resets: int = 0
+    """Those of ``stale`` whose connection was reset; 0 in older records."""
     cancelled: int
+    """Requests that were still open at the very end."""
     skipped: int = left_out(0)
+    """Requests of a session that were not sent, because one before them failed. They are not in
+    ``scheduled``, and ticks do not count them."""
     failed: dict[str, int]
+    """Failed requests, by class."""
     statuses: dict[str, int]
+    """Complete answers by code, expected or not."""
 
 
 class Second(Model):
@@ -44,18 +47,20 @@ class Second(Model):
 
 
 class Tick(Model):
-    """The progress of a phase, at least every 250 ms. ``counts`` and bytes are totals of the phase.
-    ``latency`` is what ended well since the tick before; ``service`` is the same from the actual
-    send, for an open loop, else empty. ``busiest_ns`` is how long the busiest thread was on a CPU,
-    or waited for one, in the phase."""
+    """The progress of a phase, at least every 250 ms."""
 
     type: Literal["tick"]
     at_ns: int
     id: str | None
     counts: Counts
+    """Totals of the phase, as those of bytes."""
     latency: Packed
+    """Latencies of what ended well since the tick before."""
     service: Packed
+    """The same from the actual send, for an open loop, else empty."""
     open: int
+    """Connections that are open now."""
     bytes_in: int
     bytes_out: int
     busiest_ns: int
+    """How long the busiest thread was on a CPU, or waited for one, in the phase."""

@@ -33,17 +33,21 @@ TrustPlan = Annotated[TrustSystem | TrustGiven | TrustAnybody, Field(discriminat
 
 
 class TlsPlan(Model):
-    """TLS of the client. ``certificate_sha256`` and ``key_sha256`` name blobs in PEM; the key
-    itself is in no plan."""
+    """TLS of the client."""
 
     server_name: str
+    """The name that is asked for, and that the certificate must be for."""
     alpn: tuple[str, ...]
     alpn_required: bool = False
     trust: TrustPlan
     certificate_sha256: str | None = None
+    """A certificate of the client, as a blob in PEM."""
     key_sha256: str | None = None
+    """Its key, as a blob in PEM; the key itself is in no plan."""
     resumption: bool
+    """Sessions are resumed; tickets are shared by the connections of a thread."""
     tunnel_sha256: str | None = None
+    """The request that has a proxy open a tunnel, as a blob; the addresses are the proxy's then."""
 
 
 class ServeSelfSigned(Model):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from trueload.protocol.data import DataPlan
 from trueload.protocol.exchange import ExchangePlan, RequestPlan, WindowsPlan
 from trueload.protocol.expect import ExpectPlan
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, left_out
 from trueload.protocol.origins import OriginPlan
 from trueload.protocol.replay import ReplayPlan
 from trueload.protocol.request_options import DialogueOptions
@@ -17,11 +15,13 @@ from trueload.protocol.tls import TlsPlan
 
 
 class TargetPlan(Model):
-    """One of several requests, which take turns by ``weight``; ``origin`` is its origin's index."""
+    """One of several requests, which take turns."""
 
     name: str | None
     weight: int
-    origin: int = Field(default=0, exclude_if=lambda value: value == 0)
+    """How often it is sent, relative to the others."""
+    origin: int = left_out(0)
+    """The index of its origin."""
     request: RequestPlan
     expect: ExpectPlan
 
@@ -33,19 +33,19 @@ class TrafficPlan(DialogueOptions):
     expect: ExpectPlan
     targets: tuple[TargetPlan, ...] = ()
     """Sent in turns."""
-    scenario: tuple[StepPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    scenario: tuple[StepPlan, ...] = left_out(())
     """Sent in sessions."""
-    replay: ReplayPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    replay: ReplayPlan | None = left_out()
     """Recorded requests."""
-    exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    exchange: ExchangePlan | None = left_out()
     """The protocol, if it is not HTTP."""
-    data: DataPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    data: DataPlan | None = left_out()
     """Rows that fill the requests' placeholders."""
-    http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    http2: WindowsPlan | None = left_out()
     """Requests go over HTTP/2, with ``pipeline`` streams at once on each connection."""
-    stream: StreamPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    stream: StreamPlan | None = left_out()
     """The parts of answers are timed."""
     local_addresses: tuple[str, ...]
     tls: TlsPlan | None = None
-    origins: tuple[OriginPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    origins: tuple[OriginPlan, ...] = left_out(())
     """Each has its own addresses and TLS."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from trueload.protocol.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
+from trueload.record.certainty import usable_text
 from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
 from trueload.record.memory import growth_text
@@ -84,6 +85,7 @@ def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "driver", _driver(record)
     yield "moved", moved_text([record.cpu_distance])
     yield "partial", _partial(record)
+    yield "usable", usable_text(record)
 
 
 def _of_client(record: Record, client: ClientEnd) -> list[str]:

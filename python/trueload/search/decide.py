@@ -14,10 +14,15 @@ ends the search: there is no load left that it could carry.
 A step without one good answer may mean a load that is far too large, or a server that answers no
 load at all. So the least demanding load follows: the largest that has kept to the limit or, if none
 has, the lowest of all. If that has no good answer either, the server is the cause.
+
+A server that was overloaded may be slow for a while, and the next step would be judged by that. So
+the lowest load that was kept is probed until it is served as before, and the search goes on. If it
+is not within a bounded number of probes, that is the result.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +36,8 @@ PRECISION = 0.03  # bracket width: within the spread of two equal runs there is 
 # The shares of the found load that are confirmed in turn if it does not hold. The first steps are
 # small because the found load is usually right, the last ones large because something has changed.
 STEPS_DOWN = (1.0, 0.95, 0.85, 0.7, 0.5)
+# Probes of a server that was overloaded: 10 s with the two seconds and the warm-up of each.
+PROBES_MOST = 3
 
 Outcome = Literal["kept", "exceeded", "limited", "short", "gone"]
 """The outcome of a step.
@@ -38,7 +45,7 @@ Outcome = Literal["kept", "exceeded", "limited", "short", "gone"]
 kept: within the limit. exceeded: the server did not keep to it. limited: our side spoiled the step.
 short: open files, local ports or memory did not suffice for the load. gone: nobody answered.
 """
-Stage = Literal["bracket", "bisect", "confirm"]
+Stage = Literal["bracket", "bisect", "confirm", "recover"]
 LimitedBy = Literal["server", "generator", "ceiling", "shortage"]
 
 
@@ -106,10 +113,10 @@ class NoSafeLoad:
     ``none``: not even ``lowest`` keeps to the limit. ``unconfirmed``: no confirming run did.
     ``generator``: our side was the limit at each load, or in each confirming run. ``lost``:
     deliveries were lost at ``lowest``. ``gone``: the server no longer answered, or gave no good
-    answer.
+    answer. ``unrecovered``: after the overload at ``lowest`` it stayed slow at less.
     """
 
-    why: Literal["none", "unconfirmed", "generator", "lost", "gone"]
+    why: Literal["none", "unconfirmed", "generator", "lost", "gone", "unrecovered"]
     lowest: float
 
 
@@ -118,6 +125,35 @@ Done = SafeLoad | NoSafeLoad
 
 def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     """Return the next load, or the end. ``steps`` are in the order of measuring."""
+    tried = [step for step in steps if step.stage != "recover"]
+    following = _following(bounds, tried)
+    if bounds.step is not None or not tried or not isinstance(following, Try):
+        # The clients of a broadcast stay from step to step: there can be no fewer for a while.
+        return following
+    probes = list(itertools.takewhile(lambda step: step.stage == "recover", reversed(steps)))
+    return _recovery(tried, probes) or following
+
+
+def _recovery(tried: Sequence[Step], probes: Sequence[Step]) -> Try | NoSafeLoad | None:
+    """Return the next probe of an overloaded server; None to go on with the search.
+
+    ``probes`` are those since the last load that was tried, the latest first.
+    """
+    last = tried[-1]
+    lowest = min((load for load in _kept(tried) if load < last.load), default=None)
+    if lowest is None or last.outcome != "exceeded" or last.away or not last.answered:
+        return None
+    if probes and (probes[0].outcome == "gone" or _is_silent(probes[0])):
+        return NoSafeLoad("gone", lowest)
+    if probes and probes[0].outcome != "exceeded":
+        return None
+    if len(probes) == PROBES_MOST:
+        return NoSafeLoad("unrecovered", last.load)
+    return Try(lowest, "recover")
+
+
+def _following(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
+    """Return what follows the steps, but for the recovery of the server."""
     if not steps:
         return Try(_rounded(bounds, bounds.start), "bracket")
     if len(steps) > 1 and steps[-1].outcome == "gone":
@@ -125,7 +161,7 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     searching = [step for step in steps if step.stage != "confirm"]
     kept = max((step.load for step in searching if step.outcome == "kept"), default=None)
     failed = min(
-        (step.load for step in searching if step.load not in _kept(searching)), default=None
+        (step.load for step in _sound(searching) if step.load not in _kept(searching)), default=None
     )
     if _fell_silent(steps):
         return NoSafeLoad("gone", steps[-1].load)
@@ -147,6 +183,16 @@ def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
         return Try(kept, "bisect")
     middle = _between(bounds, kept, failed)
     return _confirm(steps, kept) if middle is None else Try(middle, "bisect")
+
+
+def _sound(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps without those that the overload of an earlier one may have spoiled.
+
+    On the way down from a start that is too high, no load is known by which to tell that the server
+    has recovered. Once one has kept to the limit, the loads above it are tried again.
+    """
+    first = next((at for at, step in enumerate(steps) if step.outcome == "kept"), 0)
+    return [*(step for step in steps[:first] if step.load == steps[0].load), *steps[first:]]
 
 
 def _confirm(steps: Sequence[Step], load: float) -> Try:

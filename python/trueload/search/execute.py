@@ -20,6 +20,7 @@ from trueload.search.judge import (
     confirming_messages,
     has_good_answer,
     judge_broadcast,
+    judge_recovery,
     judge_step,
     step_ns,
     unreached,
@@ -133,7 +134,7 @@ def search(
         if not isinstance(following, Try):
             return
         record = measure(following, _length(plan, following, taken))
-        taken.append(take(plan, following, record))
+        taken.append(take(plan, following, record, taken))
         yield taken[-1]
         if _never_began(taken):
             return
@@ -141,9 +142,18 @@ def search(
             return
 
 
-def take(plan: SearchPlan, following: Try, record: Record) -> StepResult:
-    """Return a step with its judgement."""
-    if plan.axis == "clients":
+def take(
+    plan: SearchPlan, following: Try, record: Record, before: Sequence[StepResult] = ()
+) -> StepResult:
+    """Return a step with its judgement; ``before`` are the steps before it."""
+    if following.stage == "recover":
+        kept = next(
+            each.record
+            for each in before
+            if (each.next.load, each.judgement.outcome) == (following.load, "kept")
+        )
+        judgement = judge_recovery(record, plan.limit, kept)
+    elif plan.axis == "clients":
         judgement = judge_broadcast(record, plan.limit, following.stage)
     else:
         judgement = judge_step(record, plan.limit, following.stage)
@@ -181,7 +191,8 @@ def outcome(plan: SearchPlan, taken: Sequence[StepResult]) -> Done | None:
 def _length(plan: SearchPlan, following: Try, taken: Sequence[StepResult]) -> int:
     per_s = _per_s(plan, following, taken)
     if plan.axis != "clients":
-        return plan.step_ns or step_ns(plan.limit, per_s, following.stage)
+        of_plan = plan.step_ns if following.stage != "recover" else None
+        return of_plan or step_ns(plan.limit, per_s, following.stage)
     if following.stage != "confirm":
         return plan.samples
     return confirming_messages(plan.limit, plan.samples, per_s)
@@ -194,6 +205,8 @@ def _per_s(plan: SearchPlan, following: Try, taken: Sequence[StepResult]) -> flo
     """
     if plan.axis == "rate":
         return following.load
-    kept = [each for each in taken if each.judgement.outcome == "kept"]
+    if following.stage == "recover":
+        return None
+    kept = [each for each in taken if each.step.outcome == "kept" and each.next.stage != "recover"]
     last = kept or taken
     return last[-1].record.throughput.ok_per_s if last else None

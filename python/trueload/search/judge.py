@@ -47,7 +47,11 @@ STEP_S: dict[Stage, tuple[float, float]] = {
     "bracket": (2.0, 5.0),
     "bisect": (2.0, 20.0),
     "confirm": (5.0, 40.0),
+    "recover": (2.0, 2.0),
 }
+# A server has recovered if its p50 is no further than this from what it was at the same load: half
+# of the capacity at least doubles it, and two equal runs on a busy machine differ by less.
+RECOVERED_TIMES, RECOVERED_NS = 1.5, 250_000
 CONFIRM_SAMPLES = 2.0
 # Times the samples of a broadcast's step. The p95 of 1,000 receipts has ranks from 93.6 % to 96.4
 # %. The 200 receipts that just have some beyond it have ranks from 92 % to 98 %. Out in the tail
@@ -155,6 +159,18 @@ def judge_step(
     if ours and stage == "confirm":
         return Judgement("limited", ours, values)
     return Judgement("kept", ours or "", values)
+
+
+def judge_recovery(record: Record, limit: Condition, before: Record) -> Judgement:
+    """Judge whether a server is as fast as ``before`` at the same load, which kept to the limit."""
+    judged = judge_step(record, limit, "recover")
+    now_ns, then_ns = (figures.latency(each).percentile(0.5).value for each in (record, before))
+    if judged.outcome != "kept" or now_ns is None or then_ns is None:
+        return judged
+    if now_ns <= max(RECOVERED_TIMES * then_ns, then_ns + RECOVERED_NS):
+        return judged
+    why = f"p50 is {format_duration(now_ns)}, before it was {format_duration(then_ns)}"
+    return Judgement("exceeded", why, judged.values)
 
 
 def _gone(record: Record) -> str | None:

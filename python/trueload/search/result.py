@@ -14,6 +14,7 @@ from typing import Any, cast
 from trueload.errors import ExitCode
 from trueload.record import figures
 from trueload.record.accounts.deliveries import across_text
+from trueload.record.certainty import Ruling
 from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
@@ -84,10 +85,11 @@ def read_steps(
     plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]
 ) -> list[StepResult]:
     """Return the steps of a stored search, from the labels and the record of each row."""
-    return [
-        take(plan, Try(float(found["load"]), cast(Stage, found["stage"])), record)
-        for found, record in stored
-    ]
+    taken: list[StepResult] = []
+    for found, record in stored:
+        following = Try(float(found["load"]), cast(Stage, found["stage"]))
+        taken.append(take(plan, following, record, taken))
+    return taken
 
 
 def deciding(plan: SearchPlan, taken: Sequence[StepResult]) -> StepResult:
@@ -100,8 +102,8 @@ def deciding(plan: SearchPlan, taken: Sequence[StepResult]) -> StepResult:
     done = outcome(plan, taken)
     if isinstance(done, NoSafeLoad) and done.why == "lost":
         return [each for each in taken if each.next.load == done.lowest][-1]
-    kept = [each for each in taken if each.judgement.outcome == "kept"]
-    ended = isinstance(done, NoSafeLoad) and done.why == "gone"
+    kept = [each for each in taken if each.step.outcome == "kept" and each.next.stage != "recover"]
+    ended = isinstance(done, NoSafeLoad) and done.why in ("gone", "unrecovered")
     if ended or taken[-1].next.stage == "confirm" or not kept:
         return taken[-1]
     return kept[-1]
@@ -111,7 +113,7 @@ def exit_code(
     plan: SearchPlan,
     taken: Sequence[StepResult],
     *,
-    crossed: bool = False,
+    rulings: Sequence[Ruling] = (),
     interrupted: bool = False,
     strict: bool = False,
 ) -> ExitCode:
@@ -127,10 +129,11 @@ def exit_code(
         return ExitCode.MACHINE
     if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
-    verdict = deciding(plan, taken).record.verdict
-    if verdict == "invalid" or (strict and verdict == "suspect"):
+    verdict, states = deciding(plan, taken).record.verdict, {each.state for each in rulings}
+    if verdict == "invalid" or (strict and verdict == "suspect") or "undecided" in states:
         return ExitCode.INVALID
-    return ExitCode.THRESHOLD if crossed or not isinstance(done, SafeLoad) else ExitCode.OK
+    is_over = "crossed" in states or not isinstance(done, SafeLoad)
+    return ExitCode.THRESHOLD if is_over else ExitCode.OK
 
 
 def search_json(
@@ -252,10 +255,12 @@ def sentence(plan: SearchPlan, taken: Sequence[StepResult], *, by_user: bool = F
         return f"no result for {limit}: at {lowest} deliveries were lost or doubled"
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
+    before = "" if kept is None else f"; {load_text(plan, kept)} had kept {limit}, not confirmed"
+    if done.why == "unrecovered":
+        last = taken[-1]
+        slow = f"at {load_text(plan, last.next.load)} {last.judgement.why}"
+        return f"the server does not recover from {lowest}: {slow}{before}"
     if done.why == "gone":
-        before = (
-            "" if kept is None else f"; {load_text(plan, kept)} had kept {limit}, not confirmed"
-        )
         if len(taken) == 1:
             why = "; ".join(each.sentence() for each in unreached(taken[0].record))
             return f"the search ended at its first step, {lowest}: {plain(why)}"

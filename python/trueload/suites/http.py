@@ -10,14 +10,13 @@ from trueload.suites.definition import Axes
 
 
 class PlannedHttp(Model):
-    """The HTTP part of a load.
-
-    ``streams`` is None over HTTP/1.1, and ``path`` is empty for the contract's own.
-    """
+    """The HTTP part of a load."""
 
     streams: int | None = None
+    """Null over HTTP/1.1."""
     tls: bool = False
     path: str = ""
+    """Empty for the contract's own."""
 
     @property
     def title(self) -> str:

@@ -60,7 +60,7 @@ PARTIAL = " partial"
 
 
 class PlannedSubject(Model):
-    """A subject of the plan. `digest` stands for everything that its figures depend on."""
+    """A subject of the plan."""
 
     name: str
     language: str
@@ -69,32 +69,38 @@ class PlannedSubject(Model):
     category: str
     trap: bool
     digest: str
+    """Stands for everything that its figures depend on."""
 
 
 class PlannedBroadcast(Model):
-    """How each trial searches for the most clients; `steps` is None for as many as it takes."""
+    """How each trial searches for the most clients."""
 
     limit: str
     concurrent: int
+    """Messages in flight."""
     padding_bytes: int
     steps: int | None
+    """Null for as many as it takes."""
 
 
 class PlannedLoad(Model):
-    """One load of the plan; of a broadcast, `connections` are the clients of each step. `close` is
-    None for what the plan says; `idle` are the steps of idle connections beside the others; `http`
-    is what a load over HTTP/2, over TLS or of a path of its own has besides. Where
-    clients are measured it has `pools`, and `connections` are those that they have room for."""
+    """One load of the plan."""
 
     connections: int
+    """Those of a server; in a broadcast the clients of each step. Where clients are measured, the
+    connections that their pools have room for."""
     pipeline: int
     cores: Cores
     rate_per_s: float | None = None
     broadcast: bool = False
     close: bool | None = None
+    """Null for what the plan says."""
     idle: tuple[int, ...] = ()
+    """The steps of idle connections beside the others."""
     pools: PlannedPools | None = None
+    """Null where servers are measured."""
     http: PlannedHttp | None = left_out()
+    """What a load over HTTP/2, over TLS or of a path of its own has besides."""
     stages: PlannedStages | None = left_out()
 
     @property
@@ -156,12 +162,7 @@ class PlannedLoad(Model):
 
 
 class SuitePlan(EngineOptions):
-    """The whole plan. Times in ns; `port` is None for a free one.
-    Where clients are measured the server takes `client_wait_ms` for each answer, else it is None;
-    the repetitions of a cell are divided among `client_rounds` processes. `patience_ns` is how long
-    repetitions that the machine disturbed may be taken again. The `reference` is measured before
-    and after each trial, if trials are paired with it.
-    """
+    """The whole plan; times in ns."""
 
     suite: str
     contract: str
@@ -176,14 +177,19 @@ class SuitePlan(EngineOptions):
     files: int
     share_cpus: bool
     port: int | None
+    """Null for a free one."""
     published_tables: tuple[PublishedTable, ...] = ()
     broadcast: PlannedBroadcast | None = None
     report: Report = "table"
     client_wait_ms: int | None = None
+    """Where clients are measured, the server's time for each answer; else null."""
     client_rounds: int = 1
+    """The repetitions of a cell are divided among so many processes of a client."""
     http2: WindowsPlan | None = left_out()
     patience_ns: int = 0
+    """How long repetitions that the machine disturbed may be taken again."""
     reference: PlannedSubject | None = left_out()
+    """Measured before and after each trial, if trials are paired with it."""
 
     @property
     def takes_again(self) -> bool:

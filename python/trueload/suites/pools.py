@@ -15,19 +15,17 @@ from trueload.units import format_count
 
 
 class PlannedPools(Model):
-    """A load of clients.
-
-    `files` is the open-file limit of the client, 0 for as many as possible. Over HTTP/2 a
-    connection may have `streams` streams at once, and the server permits `max_streams`; both are 0
-    over HTTP/1.1.
-    """
+    """A load of clients."""
 
     pools: int
     pool_size: int
     concurrency: int
     files: int = 0
+    """The client's open-file limit, 0 for as many as possible."""
     streams: int = left_out(0)
+    """How many streams a connection may have at once; 0 over HTTP/1.1."""
     max_streams: int = left_out(0)
+    """How many of them the server permits; 0 over HTTP/1.1."""
 
     @property
     def room(self) -> int:

@@ -90,22 +90,21 @@ def _held(first: Stage, ns: int) -> Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """The load on a server.
-
-    Each of ``connections`` connections holds ``pipeline`` requests in flight and sends by
-    ``pacing`` until ``stop``. Stages of the pacing must last as long (see ``open_load``). With
-    ``close`` each request has a connection of its own; with ``connect_open``, too, it is opened
-    when the request is due, and ``connections`` is how many there may be at once. ``idle`` are
-    rising numbers of connections that are held beside the others and never send. The last number is
-    held in warm-up and window.
-    """
+    """The load on a server."""
 
     connections: int = 64
+    """With ``connect_open``, how many there may be at once."""
     idle: tuple[int, ...] = ()
+    """Rising numbers of connections that are held beside the others and never send. The last number
+    is held in warm-up and window."""
     pipeline: int = 1
+    """Requests in flight on each connection."""
     close: bool = False
+    """Each request has a connection of its own."""
     connect_open: bool = False
+    """With ``close``: it is opened when the request is due."""
     pacing: LoadPlan = CLOSED
+    """Stages of it must last as long as ``stop`` (see ``open_load``)."""
     stop: Duration | Requests = TEN_SECONDS
     warmup: Duration | Requests | None = ONE_SECOND
 
@@ -133,25 +132,21 @@ class Tree(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """Everything a trial needs. Times in ns.
-
-    ``url`` is shown and stored: it holds no secret. ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT``
-    or ``unix:PATH``, tried in this order.
-
-    ``server`` is the process tree of a server that the caller started. Without one, the server of a
-    loopback target is found by its listening socket. If ``engine.cpus`` is None, ``run_trial``
-    keeps the engine off the CPUs of a pinned loopback server. With origins in ``traffic``,
-    ``addresses`` holds those of all.
-    """
+    """Everything a trial needs. Times in ns."""
 
     url: str
+    """Shown and stored: it holds no secret."""
     addresses: tuple[str, ...]
+    """``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, tried in this order; those of all origins."""
     traffic: Traffic
     seed: int = 1
     """That of ``{random}`` and of shuffled data."""
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS
+    """If its ``cpus`` are None, the engine is kept off the CPUs of a pinned loopback server."""
     server: Tree | None = None
+    """The processes of a server that the caller started. Without them, the server of a loopback
+    target is found by its listening socket."""
     server_place: str | None = None
     """Where the server is; None if it is here or unknown."""
     server_pid: int | None = None
@@ -190,23 +185,24 @@ class HostTick:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a trial.
-
-    ``stage`` is one of ``PHASES``, and ``elapsed_ns`` how long it has lasted. ``tick`` is the
-    engine's last tick in it; ``hosts`` looks up the last tick of each of several hosts. The record
-    comes with the last stage. ``server`` comes with a tick if the server is on this machine.
-    ``phase`` is the warm-up during the warm-up, and otherwise the window. ``news`` cannot wait for
-    the result: the hosts that were lost just now, and why.
-    """
+    """The progress of a trial."""
 
     stage: str
+    """One of ``PHASES``."""
     elapsed_ns: int
+    """How long it has lasted."""
     tick: Tick | None
+    """The engine's last tick in it."""
     hosts: Callable[[], Sequence[HostTick]] = tuple
+    """Looks up the last tick of each of several hosts."""
     record: Record | None = None
+    """Comes with the last stage."""
     server: CpuTime | None = None
+    """Comes with a tick if the server is on this machine."""
     phase: Phase | None = None
+    """The warm-up during the warm-up, and otherwise the window."""
     news: tuple[str, ...] = ()
+    """What cannot wait for the result: the hosts that were lost just now, and why."""
 
 
 OnProgress = Callable[[Progress], None]

@@ -18,6 +18,7 @@ from trueload.stats import (
 )
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
+    HIDDEN_WAITS,
     Definition,
     Finding,
     in_one_line,
@@ -180,6 +181,7 @@ STARVATION = Definition(
     compute=check_starvation,
     of_client="which request waited for a connection only the client knows",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "A server that serves a few connections quickly and the others not at all still"
         " shows a high throughput."
@@ -233,6 +235,7 @@ SLOW_CONNECTIONS = Definition(
     compute=check_slow_connections,
     of_client="how long a connection takes to answer only the client knows",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "Percentiles over all requests hide slow connections, because these contribute few"
         " requests."
@@ -290,6 +293,7 @@ FAIRNESS = Definition(
     compute=check_fairness,
     of_client="how requests are spread over connections is the client's business",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning="Percentiles over all requests hide that some connections get most of the replies.",
     remedy="Look at how the server spreads connections over its threads; use a longer --duration.",
     per_host=True,

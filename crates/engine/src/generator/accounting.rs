@@ -247,8 +247,8 @@ impl Accounting {
 
     /// Enters requests that have ended. A stale request goes to `state.again` instead.
     #[inline]
-    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, outcome: Outcome<Tag>) {
-        let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = outcome;
+    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, outcome: &Outcome<Tag>) {
+        let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = *outcome;
         let count = count as u64;
         if ending == Ending::Redirected {
             return self.redirected(state, now_ns, tag, count);

@@ -26,6 +26,19 @@ impl Missed {
     }
 }
 
+/// The sockets that datagrams came to in this batch. What their machines have to send leaves at its
+/// end, in as few blocks as possible.
+#[derive(Debug, Default)]
+pub(super) struct Touched(Vec<(u32, Token)>);
+
+impl Touched {
+    fn note(&mut self, key: u32, token: Token) {
+        if self.0.last() != Some(&(key, token)) {
+            self.0.push((key, token));
+        }
+    }
+}
+
 impl<P: Protocol> Generator<P> {
     /// Handles received datagrams, in every state that has a socket.
     pub(super) fn receive_datagrams(
@@ -39,11 +52,25 @@ impl<P: Protocol> Generator<P> {
         if !self.slots[key].state.connection.is_open_on(token) {
             return;
         }
+        self.touched.note(key, token);
         self.handle_plain(net, key, token, Received::Datagrams(datagrams), false);
         let found = self.codec.protocol.take_datagrams();
         if let Some(phase) = self.accounting.current_mut() {
             phase.meter.datagrams.merge(&found);
         }
+    }
+
+    /// Sends what the sockets of this batch have waiting.
+    #[inline]
+    pub(super) fn send_touched(&mut self, net: &mut impl Net) {
+        let mut touched = std::mem::take(&mut self.touched.0);
+        for (key, token) in touched.drain(..) {
+            let slot = self.slots.get_mut(key);
+            if slot.is_some_and(|slot| slot.state.connection.is_open_on(token)) {
+                self.send_waiting(net, key, token);
+            }
+        }
+        self.touched.0 = touched;
     }
 
     /// Adds to the phase the datagrams that did not get out of, or into, this machine since the

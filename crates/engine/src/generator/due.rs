@@ -70,7 +70,7 @@ impl<P: Protocol> Generator<P> {
                 Ending::TimeoutFirstByte if begun => Ending::TimeoutTotal,
                 ending => ending,
             };
-            accounting.settle(state, now_ns, Outcome { ending, ..outcome });
+            accounting.settle(state, now_ns, &Outcome { ending, ..outcome });
         };
         self.codec.output.clear();
         let disposition =
@@ -91,7 +91,7 @@ impl<P: Protocol> Generator<P> {
         self.codec.protocol.gave_up(key);
         let Slot { client, state, .. } = &mut self.slots[key];
         let accounting = &mut self.accounting;
-        let mut on_outcome = |outcome| accounting.settle(state, now_ns, outcome);
+        let mut on_outcome = |outcome| accounting.settle(state, now_ns, &outcome);
         let output = &mut self.codec.output;
         output.clear();
         let disposition = client.handle_timer(now_ns, timer, output, &mut on_outcome);

@@ -72,7 +72,7 @@ impl<P: Protocol> Generator<P> {
         let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how };
         self.codec
             .protocol
-            .handle_end(client, end, &mut |outcome| accounting.settle(state, now_ns, outcome));
+            .handle_end(client, end, &mut |outcome| accounting.settle(state, now_ns, &outcome));
     }
 
     /// Ends them with known endings: the first with `first`, those behind it with `rest`.
@@ -84,7 +84,7 @@ impl<P: Protocol> Generator<P> {
         let mut next = first;
         self.codec.protocol.handle_end(client, end, &mut |outcome| {
             let ending = std::mem::replace(&mut next, rest);
-            accounting.settle(state, now_ns, Outcome { ending, ..outcome });
+            accounting.settle(state, now_ns, &Outcome { ending, ..outcome });
         });
     }
 }

@@ -51,7 +51,7 @@ mod watching;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
+use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token, Transport};
 use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, Exchange, RequestTimeout};
 
@@ -63,7 +63,7 @@ use close_policy::ClosePolicy;
 use codec::Codec;
 pub use config::Config;
 use connecting::Pace;
-use datagrams::Missed;
+use datagrams::{Missed, Touched};
 use early::Rtt;
 pub use footprint::{Footprint, Measured};
 use hold_back::HoldBack;
@@ -107,6 +107,7 @@ pub struct Generator<P: Protocol> {
     stamps: Stamps,
     ready: Ready,
     missed: Missed,
+    touched: Touched,
     rtt: Rtt,
     hold_back: HoldBack,
     tunnels: Tunnels,
@@ -141,6 +142,7 @@ impl<P: Protocol> Generator<P> {
             stamps: Stamps::default(),
             ready: Ready::default(),
             missed: Missed::default(),
+            touched: Touched::default(),
             rtt: Rtt::default(),
             hold_back,
             tunnels: Tunnels::default(),
@@ -171,9 +173,10 @@ impl<P: Protocol> Generator<P> {
         self.tick(net);
     }
 
-    /// Ends a batch of events: shares its counts with the other threads.
+    /// Ends a batch of events: sends datagrams, and shares its counts with the other threads.
     #[inline]
     fn end_batch(&mut self, net: &mut impl Net) {
+        self.send_touched(net);
         let now_ns = net.now_ns();
         self.accounting.note_flow(now_ns);
         self.accounting.end_batch(now_ns);
@@ -287,8 +290,8 @@ impl<P: Protocol> Generator<P> {
             &mut self.codec.output,
             &mut on_outcome,
         );
-        let last = row.end();
-        accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
+        let last = row.rest();
+        accounting.note_arrival(now_ns, arrived_ns, last);
         if let Some(last) = last {
             accounting.settle(state, now_ns, last);
         }
@@ -298,7 +301,7 @@ impl<P: Protocol> Generator<P> {
             accounting.note_unasked_end(now_ns, state, client.standing().answered, reconnects);
         }
         if let Some(last) = last {
-            self.note_early(net, key, token, &last);
+            self.note_early(net, key, token, last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
         if self.codec.protocol.hastens_deadlines() {
@@ -326,7 +329,8 @@ impl<P: Protocol> Generator<P> {
     ) {
         let slot = &mut self.slots[key];
         let idle = slot.client.outstanding() == 0;
-        if self.codec.protocol.waits_to_write(&slot.client) {
+        let at_once = self.codec.protocol.transport() == Transport::Stream;
+        if at_once && self.codec.protocol.waits_to_write(&slot.client) {
             self.send_waiting(net, key, token);
         }
         match disposition {

@@ -234,7 +234,8 @@ pub trait Protocol: Debug {
         None
     }
 
-    /// Whether something can be sent now that [`Protocol::send`] had to leave.
+    /// Whether something can be sent now that [`Protocol::send`] had to leave. Over datagrams,
+    /// whatever an input gives to send: it leaves once per batch of events.
     #[inline]
     fn waits_to_write(&self, _client: &Self::Client) -> bool {
         false

@@ -244,8 +244,11 @@ impl Requests {
         self.targets.iter().map(|target| &target.rules)
     }
 
-    pub(super) fn rules_at(&self, index: usize) -> &Rules {
-        &self.targets[index].rules
+    /// The rules of the request whose number has this lower half. Not inlined: where all requests
+    /// are alike, the choice is to stay small.
+    #[inline(never)]
+    pub(super) fn rules_of(&self, drawn: u64, low: u32) -> &Rules {
+        &self.targets[self.index(drawn, low)].rules
     }
 
     /// Passes the parts of the request of a tag over HTTP/1 to `put`.

@@ -56,12 +56,11 @@ impl<P: Protocol> Generator<P> {
         let fresh = match self.accounting.sending(now_ns) {
             _ if !self.slots[key].state.may_ask => 0,
             _ if self.slots[key].state.is_held_back() => 0,
-            // Its connection may take no more, as after a GOAWAY.
-            Some(_) if self.sessions.runs(key) && free == 0 => 0,
-            // A request waits for nobody but its own session.
+            // A request waits for nobody but its own session. Its connection may take no more, as
+            // after a GOAWAY.
             Some((index, _)) if self.sessions.runs(key) => {
                 let free_ns = self.slots[key].state.quiet_since_ns;
-                self.take_step(key, index, free_ns, now_ns)
+                if free > 0 { self.take_step(key, index, free_ns, now_ns) } else { 0 }
             }
             Some((index, phase)) if phase.schedule.is_some() => {
                 {

@@ -44,6 +44,8 @@ pub struct Wire {
     /// Why no connection can be opened from now on.
     pub refusal: Option<ConnectError>,
     pub sent: Vec<Sent>,
+    /// Calls that sent datagrams.
+    pub blocks: usize,
     /// Bytes that were shared and not copied.
     pub shared_bytes: usize,
     /// A connection of which the kernel takes nothing.
@@ -127,6 +129,7 @@ impl Net for Wire {
     }
 
     fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
+        self.blocks += 1;
         datagrams.iter().for_each(|bytes| self.note(token, bytes, Transport::Datagram));
     }
 

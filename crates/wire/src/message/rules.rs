@@ -18,6 +18,7 @@ pub struct Rules {
 }
 
 impl Rules {
+    #[inline]
     pub(crate) fn accepts(&self, status: u16) -> bool {
         match &self.statuses {
             Some(codes) => codes.contains(&status),

@@ -110,13 +110,15 @@ class Result(Percentiles):
 
     ``p50`` to ``p999`` are those of ``latency``. ``records`` hold everything
     (docs/reading-a-report.md). ``run_id`` names the run in the store, None if it was not saved.
-    ``crossed`` has the conditions of ``fail_on`` that were true. ``search`` is set if there was a
-    ``limit``. ``notes`` are the remarks made before the measurement.
+    ``crossed`` has the conditions of ``fail_on`` that were true, and ``undecided`` those that this
+    run was too disturbed to decide. ``search`` is set if there was a ``limit``. ``notes`` are the
+    remarks made before the measurement.
     """
 
     records: tuple[Record, ...]
     run_id: str | None = None
     crossed: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
     search: Search | None = None
     notes: tuple[str, ...] = ()
 

@@ -24,8 +24,8 @@ impl Row {
 
     /// The outcomes that have not been entered yet.
     #[inline]
-    pub(in crate::generator) fn end(self) -> Option<Outcome<Tag>> {
-        self.last
+    pub(in crate::generator) fn rest(&self) -> Option<&Outcome<Tag>> {
+        self.last.as_ref()
     }
 }
 
@@ -41,9 +41,10 @@ impl Accounting {
         (now_ns, arrived_ns): (u64, Option<u64>),
         outcome: Outcome<Tag>,
     ) {
-        if let Some(before) = row.last.replace(outcome) {
-            self.note_arrival(now_ns, arrived_ns, Some(&before));
+        if let Some(before) = &row.last {
+            self.note_arrival(now_ns, arrived_ns, Some(before));
             self.settle(state, now_ns, before);
         }
+        row.last = Some(outcome);
     }
 }

@@ -14,7 +14,7 @@ fn serve(accounting: &mut Accounting, state: &mut State, during_ns: Range<u64>, 
     for number in 0..count {
         let at_ns = during_ns.start + (during_ns.end - during_ns.start) * number / count;
         let tag = issue(accounting, state, at_ns, 1);
-        accounting.settle(state, at_ns, ok(tag, 1));
+        accounting.settle(state, at_ns, &ok(tag, 1));
         accounting.end_batch(at_ns);
     }
 }
@@ -89,8 +89,8 @@ fn outcomes_alike_are_one_row_and_others_begin_the_next() {
     assert_eq!(accounting.phases[0].meter.ok, 0, "not entered yet");
     accounting.begin_row(&mut row, &mut state, (3, None), ok(late, 1));
     assert_eq!(accounting.phases[0].meter.ok, 5);
-    assert_eq!(row.end(), Some(ok(late, 1)));
-    assert_eq!(Row::default().end(), None);
+    assert_eq!(row.rest(), Some(&ok(late, 1)));
+    assert_eq!(Row::default().rest(), None);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_answered_on_any_th
         serve(&mut other, &mut quick, 5 * S..5 * S + wait_ns, elsewhere);
         serve(&mut accounting, &mut quick, 5 * S..5 * S + wait_ns, here);
         accounting.end_batch(5 * S + wait_ns);
-        accounting.settle(&mut slow, 5 * S + wait_ns, ok(waits, 1));
+        accounting.settle(&mut slow, 5 * S + wait_ns, &ok(waits, 1));
         accounting.enter_slot(0, &mut slow);
         let expected = if is_long { vec![wait_ns] } else { Vec::new() };
         let found = &accounting.phases[0].meter.slots.long_waits_ns;
@@ -127,7 +127,7 @@ fn the_long_waits_of_a_slot_are_entered_once_and_counted() {
     for (sent_ns, wait_ns) in [(S, 2 * S), (4 * S, 3 * S), (8 * S, S)] {
         let waits = issue(&mut accounting, &mut slow, sent_ns, 1);
         serve(&mut accounting, &mut quick, sent_ns..sent_ns + wait_ns, 200);
-        accounting.settle(&mut slow, sent_ns + wait_ns, ok(waits, 1));
+        accounting.settle(&mut slow, sent_ns + wait_ns, &ok(waits, 1));
     }
     accounting.enter_slot(0, &mut slow);
     let sums = &accounting.phases[0].meter.slots;
@@ -143,13 +143,13 @@ fn a_connection_that_is_lost_without_an_answer_was_waited_on_in_vain() {
         let (mut slow, mut quick) = (state(), state());
         if answered {
             let before = issue(&mut accounting, &mut slow, sent_ns, 1);
-            accounting.settle(&mut slow, sent_ns, ok(before, 1));
+            accounting.settle(&mut slow, sent_ns, &ok(before, 1));
         }
         // Both requests of the connection time out, and it is counted once.
         let waits = issue(&mut accounting, &mut slow, sent_ns, 2);
         serve(&mut accounting, &mut quick, sent_ns..sent_ns + 2 * S, 200);
         for ending in [Ending::TimeoutFirstByte; 2] {
-            accounting.settle(&mut slow, sent_ns + 2 * S, unanswered(waits, ending));
+            accounting.settle(&mut slow, sent_ns + 2 * S, &unanswered(waits, ending));
         }
         slow.note_lost(sent_ns + 2 * S, false);
         slow.found_again();
@@ -201,7 +201,7 @@ fn a_stale_request_goes_again_once_and_then_fails() {
     let mut state = state();
     // It had been handed over once, and more had been settled than this accounting has seen.
     let tag = Tag { handed_over: true, ..issue(&mut accounting, &mut state, S, 1) };
-    accounting.settle(&mut state, S, unanswered(tag, Ending::Stale));
+    accounting.settle(&mut state, S, &unanswered(tag, Ending::Stale));
     assert_eq!((accounting.phases[0].meter.stale, state.waiting_again()), (1, 1));
     assert_eq!(accounting.phases[0].meter.failed_sum(), 0);
     let again = state.trouble().again.remove(0);
@@ -209,7 +209,7 @@ fn a_stale_request_goes_again_once_and_then_fails() {
     let again = accounting.tag_again(2 * S, Tag { noted: Noted::waits_since(7), ..again });
     assert_eq!(again.noted.served_before(), 0);
     assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
-    accounting.settle(&mut state, 2 * S, unanswered(again, Ending::Stale));
+    accounting.settle(&mut state, 2 * S, &unanswered(again, Ending::Stale));
     assert_eq!((accounting.phases[0].meter.stale, state.waiting_again()), (1, 0));
     assert_eq!(accounting.phases[0].meter.failed().collect::<Vec<_>>(), [(Class::Empty, 1)]);
 }
@@ -221,7 +221,7 @@ fn redirected_requests_go_on_and_only_their_wait_for_a_connection_is_no_service(
     let tag = issue(&mut accounting, &mut state, S, 2);
     for _ in 0..3 {
         let two = Outcome { count: 2, ..unanswered(tag, Ending::Redirected) };
-        accounting.settle(&mut state, 2 * S, two);
+        accounting.settle(&mut state, 2 * S, &two);
         let again: Vec<_> = state.trouble().again.drain(..).collect();
         assert_eq!(again.len(), 2, "both of a row of them");
         let again = accounting.tag_again(3 * S, again[0]);
@@ -239,7 +239,7 @@ fn requests_behind_an_announced_close_go_again_each_time() {
     let mut state = state();
     let mut tag = issue(&mut accounting, &mut state, S, 1);
     for times in 1..4 {
-        accounting.settle(&mut state, S, unanswered(tag, Ending::StaleBehind));
+        accounting.settle(&mut state, S, &unanswered(tag, Ending::StaleBehind));
         assert_eq!((accounting.phases[0].meter.stale, state.waiting_again()), (times, 1));
         tag = state.trouble().again.remove(0);
     }
@@ -251,7 +251,7 @@ fn a_violation_is_charged_to_the_request_settled_last_or_kept_for_the_next() {
     let mut accounting = accounting_of(1);
     let mut state = state();
     let tag = issue(&mut accounting, &mut state, S, 1);
-    accounting.settle(&mut state, S + MS, ok(tag, 1));
+    accounting.settle(&mut state, S + MS, &ok(tag, 1));
     assert_eq!(accounting.phases[0].meter.ok, 1);
     accounting.violated(&mut state, Class::Unsolicited);
     assert!(!state.has_uncharged());
@@ -268,7 +268,7 @@ fn a_violation_changes_the_class_of_a_request_that_had_failed() {
     let mut accounting = accounting_of(1);
     let mut state = state();
     let tag = issue(&mut accounting, &mut state, S, 1);
-    accounting.settle(&mut state, S, unanswered(tag, Ending::Status));
+    accounting.settle(&mut state, S, &unanswered(tag, Ending::Status));
     accounting.violated(&mut state, Class::Unsolicited);
     assert_eq!(accounting.phases[0].meter.failed().collect::<Vec<_>>(), [(Class::Unsolicited, 1)]);
 }
@@ -278,7 +278,7 @@ fn what_was_counted_of_a_phase_that_is_over_is_not_changed() {
     let mut accounting = accounting_of(1);
     let mut state = state();
     let tag = issue(&mut accounting, &mut state, S, 1);
-    accounting.settle(&mut state, S + MS, ok(tag, 1));
+    accounting.settle(&mut state, S + MS, &ok(tag, 1));
     accounting.phases[0].stage = Stage::Done;
     accounting.violated(&mut state, Class::Unsolicited);
     assert!(state.has_uncharged());
@@ -292,7 +292,7 @@ fn a_request_that_had_ended_well_is_taken_back() {
     let mut accounting = accounting_of(1);
     let mut state = state();
     let tag = issue(&mut accounting, &mut state, S, 1);
-    accounting.settle(&mut state, S + MS, ok(tag, 1));
+    accounting.settle(&mut state, S + MS, &ok(tag, 1));
     let answered = Answered { latency_ns: MS, service_ns: MS, first_byte_ns: 0, total_ns: None };
     accounting.take_back(0, &answered, Class::Reset);
     let meter = &accounting.phases[0].meter;
@@ -316,7 +316,7 @@ fn the_last_open_request_may_end_its_phase() {
     let mut accounting = accounting_of(1);
     let mut state = state();
     let tag = issue(&mut accounting, &mut state, S, 2);
-    accounting.settle(&mut state, S, ok(tag, 1));
+    accounting.settle(&mut state, S, &ok(tag, 1));
     assert!(!accounting.take_look(), "one is open");
     accounting.cancel(&mut state, S, tag);
     assert!(accounting.take_look());
@@ -378,7 +378,7 @@ fn what_crosses_the_end_of_an_idle_connection_is_sent_again_where_that_explains_
             accounting.crossings.note_connected(round_trip_ns);
             (0..closes).for_each(|_| accounting.crossings.note_close());
             let tag = issue(&mut accounting, &mut state, S + quiet_ns, 1);
-            accounting.settle(&mut state, S + quiet_ns + took_ns, unanswered(tag, ending));
+            accounting.settle(&mut state, S + quiet_ns + took_ns, &unanswered(tag, ending));
             let meter = &accounting.phases[0].meter;
             assert_eq!((meter.stale == 1, meter.failed_sum() == 0), (again, again), "{sentence}");
             assert_eq!(meter.stale_resets == 1, again && ending == UnusedReset, "{sentence}");
@@ -391,12 +391,12 @@ fn answers_that_ended_requests_well_are_counted_by_their_kind_in_the_phase_of_th
     let (mut accounting, mut state) = (accounting_of(2), state());
     let content = |bytes| Some(Content { bytes, sketch: bytes });
     let tag = issue(&mut accounting, &mut state, S, 5);
-    accounting.settle(&mut state, S, Outcome { content: content(13), ..ok(tag, 3) });
+    accounting.settle(&mut state, S, &Outcome { content: content(13), ..ok(tag, 3) });
     // The next phase has begun: an answer to a request of the phase before still belongs there.
     accounting.current = Some(1);
-    accounting.settle(&mut state, S, Outcome { content: content(0), ..ok(tag, 1) });
+    accounting.settle(&mut state, S, &Outcome { content: content(0), ..ok(tag, 1) });
     let failed = Outcome { content: content(7), ending: Ending::Status, ..ok(tag, 1) };
-    accounting.settle(&mut state, S, failed);
+    accounting.settle(&mut state, S, &failed);
     let kinds = |phase: usize| {
         let known = accounting.phases[phase].meter.kinds.known();
         known.iter().map(|kind| (kind.bytes, kind.count)).collect::<Vec<_>>()

@@ -83,7 +83,7 @@ impl Sending {
     pub(super) fn rules_of(&self, tag: &Tag, drawn: u64) -> &Rules {
         match self {
             Sending::Alike(alike) => &alike.rules,
-            Sending::Several(requests) => requests.rules_at(requests.index(drawn, tag.number)),
+            Sending::Several(requests) => requests.rules_of(drawn, tag.number),
         }
     }
 

@@ -262,7 +262,7 @@ impl Book<'_> {
 impl message::Book<Tag> for Book<'_> {
     fn rules_of(&self, tag: &Tag) -> &Rules {
         let requests = &self.scenario.requests;
-        self.as_get.unwrap_or_else(|| requests.rules_at(requests.index(0, tag.number)))
+        self.as_get.unwrap_or_else(|| requests.rules_of(0, tag.number))
     }
 
     fn memory_of(&self, tag: &Tag) -> usize {

@@ -2,7 +2,7 @@
 
 use super::answer::{Fields, Head};
 use super::input::Reading;
-use super::streams::{Stream, UNKNOWN, nth_of};
+use super::streams::{Stream, UNKNOWN};
 use super::{Client, Fault};
 use crate::exchange::{Ending, Outcome};
 use crate::http1::client::end_stream;
@@ -158,18 +158,21 @@ impl<T: Copy> Client<T> {
         number: u32,
         reading: &mut Reading<'_, B, F>,
     ) {
-        let Some(stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
-        let Stream { tag, status, first_byte_ns, left, location, mut body, unsent, .. } = stream;
+        let Some(stream) = self.awaiting(number) else { return };
+        let Stream { tag, nth, status, first_byte_ns, left, unsent, .. } = *stream;
+        let rules = reading.book.rules_of(&tag);
+        let streaming = reading.book.streaming();
+        let parts = streaming.map(|streaming| stream.body.end_stream(streaming));
+        let (as_expected, content) = stream.body.finish(rules.body.as_deref());
+        let content = content.filter(|_| streaming.is_none());
+        let location = stream.location.take();
+        // Not kept: a stream is large to move.
+        drop(self.take(nth));
         if unsent > 0 {
             // The rest of the request is no longer needed.
             self.reset_upload(number, ErrorCode::Cancel, reading.output);
         }
         self.idle_frames = 0;
-        let rules = reading.book.rules_of(&tag);
-        let streaming = reading.book.streaming();
-        let parts = streaming.map(|streaming| body.end_stream(streaming));
-        let (as_expected, content) = body.finish(rules.body.as_deref());
-        let content = content.filter(|_| streaming.is_none());
         if !matches!(left, 0 | UNKNOWN) {
             // The body is shorter than its content-length.
             return (reading.on_outcome)(Outcome::unanswered(tag, Ending::Framing, reading.now_ns));

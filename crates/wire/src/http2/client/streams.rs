@@ -156,7 +156,11 @@ impl<T: Copy> Streams<T> {
         }
         let nth = self.next;
         self.next += 1;
-        let stream = Stream {
+        let place = self.place(nth);
+        // Written in place: a stream is large to move.
+        let displaced = self.ring[place].is_some();
+        self.displaced.extend(self.ring[place].take_if(|_| displaced));
+        self.ring[place] = Some(Stream {
             tag,
             nth,
             status: 0,
@@ -170,10 +174,8 @@ impl<T: Copy> Streams<T> {
             unsent,
             body: BodyCheck::default(),
             location: None,
-        };
-        let place = self.place(nth);
-        if let Some(before) = self.ring[place].replace(stream) {
-            self.displaced.push_back(before);
+        });
+        if displaced {
             self.skip_ended();
         }
         self.open += 1;
@@ -182,24 +184,23 @@ impl<T: Copy> Streams<T> {
 
     #[inline]
     pub(super) fn get_mut(&mut self, nth: u32) -> Option<&mut Stream<T>> {
-        if self.ring.is_empty() {
-            return None;
-        }
-        let place = self.place(nth);
-        if self.ring[place].as_ref().is_some_and(|stream| stream.nth == nth) {
+        if self.at(nth).is_some() {
+            let place = self.place(nth);
             return self.ring[place].as_mut();
         }
+        self.displaced_mut(nth)
+    }
+
+    #[cold]
+    fn displaced_mut(&mut self, nth: u32) -> Option<&mut Stream<T>> {
         let place = self.displaced.binary_search_by_key(&nth, |stream| stream.nth).ok()?;
         self.displaced.get_mut(place)
     }
 
     #[inline]
     pub(super) fn remove(&mut self, nth: u32) -> Option<Stream<T>> {
-        if self.ring.is_empty() {
-            return None;
-        }
-        let place = self.place(nth);
-        let found = if self.ring[place].as_ref().is_some_and(|stream| stream.nth == nth) {
+        let found = if self.at(nth).is_some() {
+            let place = self.place(nth);
             let found = self.ring[place].take();
             if nth == self.oldest {
                 self.skip_ended();
@@ -259,15 +260,15 @@ impl<T: Copy> Streams<T> {
         }
     }
 
+    /// The place of a stream in the ring; beyond any if the ring is empty.
     #[inline]
     fn place(&self, nth: u32) -> usize {
-        nth as usize & (self.ring.len() - 1)
+        nth as usize & self.ring.len().wrapping_sub(1)
     }
 
     #[inline]
     fn at(&self, nth: u32) -> Option<&Stream<T>> {
-        let place = nth as usize & self.ring.len().wrapping_sub(1);
-        self.ring.get(place)?.as_ref().filter(|stream| stream.nth == nth)
+        self.ring.get(self.place(nth))?.as_ref().filter(|stream| stream.nth == nth)
     }
 
     #[inline]
