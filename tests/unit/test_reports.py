@@ -20,7 +20,7 @@ from trueload.report.export import Format, export, result_json
 from trueload.report.grid import csv_cell, markdown_cell
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
 from trueload.report.sheets import TRIALS
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.text import plain
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"

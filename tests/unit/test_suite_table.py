@@ -14,21 +14,13 @@ from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
 from trueload.record.schema import Check, CoreLatency, Record
 from trueload.report import columns, table
-from trueload.store.runs import DamagedRow, Row
+from trueload.store.rows import DamagedRow, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
 from trueload.suites.figures import figures as figures_of
+from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, Trial
-from trueload.suites.summary import (
-    CellRows,
-    LoadTable,
-    RunCells,
-    collect,
-    judge,
-    run_verdict,
-    summarise,
-    tabulate,
-)
+from trueload.suites.summary import CellRows, RunCells, collect, judge, summarise
 from trueload.text import plain
 
 PUBLISHED, OURS = (

@@ -23,8 +23,9 @@ from trueload.report.grid import (
 from trueload.report.missing_loads import NO_REASON, reasons_once, titled, under_no_load
 from trueload.search.broadcast_rows import clients_header
 from trueload.suites.definition import PublishedTable
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.ranks import REPETITIONS_MIN
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)

@@ -19,8 +19,9 @@ from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
 from trueload.report.times import figure_text, quantile_text
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.steps import Search
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import format_count, format_share, format_size
 from trueload.verdict import CHECKS
