@@ -15,7 +15,7 @@ from typing import Literal
 from trueload.record.figures import latency, metric_value, of_percentile, percentile_share
 from trueload.record.schema import Direction, Record
 from trueload.record.thresholds import Condition, Crossing, Threshold, crossed, untimed
-from trueload.stats import median
+from trueload.repetitions import median
 from trueload.units import format_duration, format_rate
 
 Range = tuple[float, float]
