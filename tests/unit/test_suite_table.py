@@ -47,6 +47,14 @@ JUDGED: list[tuple[str, list[Figures], list[str], str, str]] = [
     ("noise, and it hung once", [invalid("noise")], ["no answer"], "invalid", "no answer"),
     ("noise always", [BOUNDED] * 6, [], "suspect", "disturbed, so at least this much: hiccup"),
     ("noise mostly", [GOOD, *[BOUNDED] * 5], [], "suspect", "disturbed, so at least this much"),
+    (
+        "noise that made the rate uneven",
+        [replace(BOUNDED, failed_checks=("steady-state", "hiccup"))] * 6,
+        [],
+        "suspect",
+        "at least",
+    ),
+    ("uneven by itself", [invalid("steady-state")] * 6, [], "invalid", "steady-state"),
     ("noise, and a failure", [BOUNDED] * 5, ["no port"], "invalid", "no port"),
     ("no reason at all", [figures(verdict="invalid")], [], "invalid", "its checks failed"),
 ]  # fmt: skip

@@ -28,6 +28,8 @@ from trueload.verdict.apachebench import ApacheBench
 MACHINE_CHECKS = frozenset(
     name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )
+# Those that such a disturbance alone makes fail, too.
+UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
 NS_PER_MS = 1e6

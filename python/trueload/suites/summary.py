@@ -16,7 +16,7 @@ from trueload import repetitions
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import Check, CoreLatency, Record, Verdict
 from trueload.store.rows import DamagedRow, Outcome, Row
-from trueload.suites.figures import MACHINE_CHECKS, Figures, figures, together
+from trueload.suites.figures import MACHINE_CHECKS, UNEVEN, Figures, figures, together
 from trueload.suites.pairs import Pairing, is_reference
 from trueload.suites.plan import Cell, SuitePlan, was_cut_short
 from trueload.suites.ranks import Places, RowScore
@@ -269,9 +269,10 @@ def countable(done: Sequence[Figures]) -> list[Figures]:
 
 
 def has_own_fault(figures: Figures) -> bool:
-    """Whether the repetition is invalid, and not only by what the machine did."""
-    machines = figures.failed_checks and set(figures.failed_checks) <= MACHINE_CHECKS
-    return figures.verdict == "invalid" and not machines
+    """Whether the repetition is invalid, and not only by what the machine did, or made uneven."""
+    failed = set(figures.failed_checks)
+    left = failed - MACHINE_CHECKS - (UNEVEN if failed & MACHINE_CHECKS else set())
+    return figures.verdict == "invalid" and (bool(left) or not failed)
 
 
 def _name_of(cell: Cell) -> str:
