@@ -13,9 +13,7 @@ from pydantic import ValidationError
 
 from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
-from trueload.store.file import (
-    VALUE_BYTES_MAX,
-)
+from trueload.store.file import VALUE_BYTES_MAX
 
 Outcome = Literal["measured", "skipped", "failed", "unsupported"]
 

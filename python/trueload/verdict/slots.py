@@ -10,12 +10,7 @@ import math
 from trueload.protocol.plan import Closed, Open, Slots
 from trueload.record import figures
 from trueload.record.schema import Record, Status
-from trueload.stats import (
-    Quantile,
-    log_binomial_tail,
-    log_evidence,
-    sparse_bounds,
-)
+from trueload.stats import Quantile, log_binomial_tail, log_evidence, sparse_bounds
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
     HIDDEN_WAITS,
