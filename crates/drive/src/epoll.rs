@@ -111,9 +111,6 @@ pub struct Epoll<K: Calls = Linux> {
 
 impl Epoll {
     /// Creates a driver, which accepts connections if given a listening socket.
-    ///
-    /// # Errors
-    /// When the kernel grants no epoll or event descriptor.
     pub fn new(clock: Clock, listener: Option<Listener>, settings: &Settings) -> io::Result<Self> {
         Epoll::over(Linux, clock, listener, settings)
     }
@@ -165,10 +162,8 @@ impl<K: Calls> Epoll<K> {
         Waker(Arc::clone(&self.wake_fd))
     }
 
-    /// Runs until the program is done.
-    ///
-    /// # Errors
-    /// When waiting itself fails; nothing a peer does can cause that.
+    /// Runs until the program is done. An error means that waiting itself failed; nothing a peer
+    /// does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         self.bound(program)?;

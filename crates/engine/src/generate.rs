@@ -119,9 +119,6 @@ pub struct Role {
 
 impl Role {
     /// Checks the plan, and starts to connect unless bodies are still to come.
-    ///
-    /// # Errors
-    /// When the plan cannot be carried out.
     pub fn new(plan: GeneratePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
         plan::check(&plan)?;
         let mut role = Role {

@@ -33,10 +33,7 @@ macro_rules! fields {
     }};
 }
 
-/// Parses one line of the front.
-///
-/// # Errors
-/// A sentence that names the field, for every line that is not a message of this protocol.
+/// Parses one line of the front. An error is a sentence that names the field.
 pub fn parse(line: &str) -> Result<ToEngine, LineError> {
     let value: Value =
         serde_json::from_str(line).map_err(|error| LineError(format!("not JSON: {error}")))?;
@@ -120,10 +117,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
     }
 }
 
-/// Writes one line of the engine.
-///
-/// # Errors
-/// When stdout is gone; the engine then ends.
+/// Writes one line of the engine. It fails when stdout is gone; the engine then ends.
 pub fn emit(message: &FromEngine) -> io::Result<()> {
     // Written in pieces, not built as a whole before: the result of a phase may be tens of MB.
     let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, Watched(io::stdout().lock()));

@@ -36,14 +36,12 @@ impl<T> Outcome<T> {
     /// The outcome of one request with a complete answer, good or bad, in a protocol without status
     /// and content.
     #[inline]
-    #[must_use]
     pub fn answered(tag: T, ending: Ending, first_byte_ns: u64) -> Self {
         let (complete, status, content) = (true, None, None);
         Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content }
     }
 
     /// The outcome of one request that ended without a complete answer.
-    #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {
         let (complete, status, content) = (false, None, None);
         Outcome { tag, count: 1, ending, complete, status, first_byte_ns: now_ns, content }

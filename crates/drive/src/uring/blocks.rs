@@ -66,9 +66,6 @@ pub(super) struct Block {
 
 impl Blocks {
     /// Provides the first buffers to a ring.
-    ///
-    /// # Errors
-    /// When the kernel does not take them.
     pub(super) fn register<K: Kernel>(ring: &Ring<K>, shape: Shape) -> io::Result<Self> {
         let Shape { group, places, first, bytes } = shape;
         let shared = Mapping::new(usize::from(places) * size_of::<BufRingEntry>())?;

@@ -79,10 +79,7 @@ impl Filled {
 }
 
 impl Buffers {
-    /// Provides the first blocks to a ring.
-    ///
-    /// # Errors
-    /// When the kernel has no rings of buffers (before Linux 5.19), or no memory.
+    /// Provides the first blocks to a ring. It fails without rings of buffers (before Linux 5.19).
     pub(super) fn register(queue: &impl Queue) -> io::Result<Self> {
         let mut buffers = Buffers {
             shared: Mapping::new(usize::from(PLACES) * size_of::<BufRingEntry>())?,

@@ -123,10 +123,8 @@ pub(super) struct WaitPolicy {
 }
 
 impl<K: Kernel> Ring<K> {
-    /// Creates a ring; the thread that enables it owns it.
-    ///
-    /// # Errors
-    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
+    /// Creates a ring; the thread that enables it owns it. It fails if the kernel has no rings,
+    /// forbids them, or lacks what this driver builds on (Linux 6.1).
     pub(super) fn new(kernel: &K) -> io::Result<Self> {
         let queue = kernel.queue()?;
         let buffers = Buffers::register(&queue)?;

@@ -114,11 +114,9 @@ impl RequestParser {
 
     /// Feeds bytes. Returns how many of them belong to this request, and the result. After
     /// [`FedRequest::Complete`] the parser awaits the next request, to which the remaining bytes
-    /// belong.
-    ///
-    /// # Errors
-    /// If the bytes cannot be a legal request. The error occurs at the same byte however the input
-    /// was split. After it, every call returns the same error until [`reset`](Self::reset).
+    /// belong. If the bytes cannot be a legal request, the error occurs at the same byte however
+    /// the input was split. After it, every call returns the same error until
+    /// [`reset`](Self::reset).
     pub fn feed<'a>(
         &'a mut self,
         bytes: &'a [u8],

@@ -67,11 +67,9 @@ impl ResponseParser {
     /// complete.
     ///
     /// Returns how many of `bytes` belong to this response, and whether it is complete. If it is,
-    /// the parser awaits the next response, to which the remaining bytes belong.
-    ///
-    /// # Errors
-    /// If the bytes cannot be a legal response. The error occurs at the same byte however the input
-    /// was split. After it, every call returns the same error until [`reset`](Self::reset).
+    /// the parser awaits the next response, to which the remaining bytes belong. If the bytes
+    /// cannot be a legal response, the error occurs at the same byte however the input was split.
+    /// After it, every call returns the same error until [`reset`](Self::reset).
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -84,9 +82,6 @@ impl ResponseParser {
 
     /// Like [`feed`](Self::feed), but a final head that equals the one in `memory` is not parsed
     /// again.
-    ///
-    /// # Errors
-    /// The same as for [`feed`](Self::feed).
     #[inline]
     pub fn feed_remembering(
         &mut self,

@@ -113,7 +113,6 @@ pub enum Part<'a> {
 
 impl Part<'_> {
     /// The bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Part::Fixed(bytes) => bytes,

@@ -14,7 +14,6 @@ const OF_BODY: [&str; 6] = [
 ];
 
 /// Whether a field describes a body, so that a request without one does not have it.
-#[must_use]
 pub fn is_of_body(name: &[u8]) -> bool {
     OF_BODY.iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()))
 }
@@ -47,21 +46,18 @@ pub struct Request {
 
 impl Request {
     /// The value of its Host.
-    #[must_use]
     pub fn host(&self) -> Option<&[u8]> {
         let mut named = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
         named.next().map(|(_, value)| value.as_slice())
     }
 
     /// Bytes of all its texts.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
         self.method.len() + self.target.len() + headers.sum::<usize>() + self.body.len()
     }
 
     /// The same request for another target, as a GET without a body if `as_get`.
-    #[must_use]
     pub fn redirected(&self, as_get: bool, target: Vec<u8>) -> Self {
         if !as_get {
             return Request { target, ..self.clone() };
@@ -101,7 +97,6 @@ pub struct Template {
 
 impl Template {
     /// A request; `columns` names its columns of data if its texts may have placeholders.
-    #[must_use]
     pub fn new(texts: &Texts<'_>, columns: Option<&[String]>) -> Self {
         let cut = |text: &[u8], in_path| match columns {
             Some(columns) => Places { columns }.cut(text, in_path).into(),
@@ -121,7 +116,6 @@ impl Template {
 
     /// The request with these values. Random numbers are drawn as by the other templates: for the
     /// target, the headers in order, and the body.
-    #[must_use]
     pub fn fill(&self, filling: &impl Filling) -> Request {
         let mut drawn = 0;
         let mut filled = |pieces: &[Piece]| {

@@ -13,7 +13,6 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     /// The server with this authority, a host and perhaps a port; `secure` with TLS. None if that
     /// is no authority.
-    #[must_use]
     pub fn new(secure: bool, authority: &'a [u8]) -> Option<Self> {
         // The port is behind the last colon, unless that is part of an IPv6 address.
         let colon = authority.iter().rposition(|byte| *byte == b':');
@@ -41,9 +40,6 @@ impl<'a> Server<'a> {
 }
 
 /// The target that a Location leads to, from the target `base` on a server.
-///
-/// # Errors
-/// If it leads to another server, or cannot be understood.
 pub fn resolve(server: &Server<'_>, base: &[u8], location: &[u8]) -> Result<Vec<u8>, Unfollowed> {
     let end = location.iter().position(|byte| *byte == b'#').unwrap_or(location.len());
     let mut reference = &location[..end];

@@ -34,9 +34,6 @@ pub enum Extractor {
 
 impl Extractor {
     /// Takes the member of a JSON body at a pointer.
-    ///
-    /// # Errors
-    /// If it is no JSON pointer.
     pub fn json(pointer: &str) -> Result<Self, String> {
         if pointer.is_empty() {
             return Ok(Extractor::Json(Vec::new()));
@@ -53,10 +50,8 @@ impl Extractor {
         Ok(Extractor::Json(parts))
     }
 
-    /// Takes the first group of a regular expression.
-    ///
-    /// # Errors
-    /// If it is no regular expression, too large, or has no group.
+    /// Takes the first group of a regular expression. It must have a group, and must not be too
+    /// large.
     pub fn regex(pattern: &str) -> Result<Self, String> {
         // Over bytes: `\w`, `\d` and `(?i)` mean ASCII. Tables for Unicode, and the automata that
         // are built ahead, would make the engine a fifth larger.

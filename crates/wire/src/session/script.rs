@@ -73,10 +73,8 @@ impl Script {
         Script { follows: true, ..self }
     }
 
-    /// Adds a step, which may use columns, and the values that steps before it take.
-    ///
-    /// # Errors
-    /// The name of a value that no step before takes.
+    /// Adds a step, which may use columns, and the values that steps before it take. An error is
+    /// the name of a value that no step before takes.
     pub fn add(&mut self, texts: &Texts<'_>, takes: Vec<Take>) -> Result<(), String> {
         let mut step = self.cut(texts)?;
         for value in step.headers.iter().flat_map(|(_, value)| value.taken()) {

@@ -138,7 +138,6 @@ impl Session {
     }
 
     /// Bytes of memory that all of its texts take.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let values = self.values.iter().map(Vec::capacity).sum::<usize>();
         let written = self.path.capacity() + self.sent_body.capacity();

@@ -93,10 +93,7 @@ impl Names<'_> {
 }
 
 impl Text {
-    /// Cuts a text at its places.
-    ///
-    /// # Errors
-    /// The name of a value that is not known.
+    /// Cuts a text at its places. An error is the name of a value that is not known.
     pub(super) fn cut(text: &[u8], names: Names<'_>, in_path: bool) -> Result<Text, String> {
         let has_place = (0..text.len()).any(|at| names.place(&text[at..], in_path).is_some());
         if !has_place {

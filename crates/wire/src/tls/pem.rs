@@ -50,18 +50,12 @@ impl Clone for Identity {
 
 impl Identity {
     /// Reads both from PEM texts, which may contain other items.
-    ///
-    /// # Errors
-    /// If one of them is missing or cannot be read.
     pub fn from_pem(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, SetupError> {
         Ok(Identity { chain: certificates(certificate_pem)?, key: key(key_pem)? })
     }
 }
 
 /// Returns all certificates of a PEM text, at least one.
-///
-/// # Errors
-/// If there is none, or one that is not PEM.
 pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(pem).collect();
     match found {

@@ -170,19 +170,14 @@ impl<E: Endpoint> Session<E> {
     }
 
     /// Appends the first bytes that this end sends.
-    ///
-    /// # Errors
-    /// If there is nothing that it can send.
     pub fn start(&mut self, buffers: &mut Buffers) -> Result<(), Failure> {
         let (_, outcome) = pump(&mut self.endpoint, &mut [], buffers);
         outcome.map(|_| ()).map_err(Failure::from)
     }
 
     /// Handles input. Plaintext and answers are appended to `buffers`, even those before a failure.
-    /// After a failure the answers include an alert for the peer.
-    ///
-    /// # Errors
-    /// If the peer violated the protocol, was not accepted, or gave up.
+    /// After a failure the answers include an alert for the peer. A failure means that the peer
+    /// violated the protocol, was not accepted, or gave up.
     #[inline]
     pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<Stage, Failure> {
         if self.failed || self.stage == Stage::Closed {
