@@ -1,5 +1,6 @@
 //! Where a Location leads: the request target on the same server (RFC 3986 §5.2).
 
+use super::places::percent_encoded;
 use super::redirect::{LOCATION_BYTES_MOST, Unfollowed};
 
 /// The server that is loaded. Only redirects to itself are followed.
@@ -133,12 +134,11 @@ fn joined(target: &[u8]) -> Vec<u8> {
 
 /// Appends bytes, percent-encoded where they cannot stand in a request line.
 fn encode(bytes: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in bytes {
         if byte.is_ascii_graphic() {
             out.push(*byte);
         } else {
-            out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            out.extend(percent_encoded(*byte));
         }
     }
 }
