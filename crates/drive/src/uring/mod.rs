@@ -16,6 +16,7 @@ mod buffers;
 mod datagrams;
 mod memory;
 mod pacing;
+mod provided;
 mod queue;
 mod receiving;
 mod ring;

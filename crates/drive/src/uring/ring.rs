@@ -312,15 +312,6 @@ impl<K: Kernel> Ring<K> {
         self.push(&opcode::Nop::new().build().user_data(op.about(index)));
     }
 
-    /// Provides a group of buffers, whose places must live as long as the ring.
-    pub(super) fn register_blocks(&self, address: u64, places: u16, group: u16) -> io::Result<()> {
-        // SAFETY: the places are kept beside the ring, and dropped after it.
-        #[allow(unsafe_code)]
-        unsafe {
-            self.queue.register_buf_ring(address, places, group, 0)
-        }
-    }
-
     /// Ends our side; its completion comes as that of a send.
     pub(super) fn end_sending(&mut self, handle: &Handle, index: u32) {
         const WRITE: i32 = 1; // SHUT_WR
