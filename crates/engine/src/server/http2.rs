@@ -12,7 +12,7 @@ use trueload_wire::http2::frame::{ErrorCode, PREFACE};
 use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
 use trueload_wire::tls::Stage;
 
-use super::connection::{Connection, Pending, Speaks, Talk, Waiting};
+use super::connection::{Connection, Pending, Speaks, Talk};
 use super::faults::{Fault, Slow};
 use super::response::{Answer, Route};
 use super::stream::{Next, Streamed};
@@ -191,8 +191,7 @@ impl Server {
             return !answer.closes;
         }
         let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
-        let pending = Pending { due_ns, answer };
-        talk.pending.insert(stream, Waiting { pending, slow: None, streamed: None });
+        talk.pending.insert(stream, Pending::new(due_ns, answer));
         self.watch.seen.waiting += 1;
         self.wait_for(token, stream, due_ns);
         true
@@ -248,17 +247,17 @@ impl Server {
             return true;
         }
         let (now_ns, token) = (net.now_ns(), connection.token);
-        let Some(mut waiting) = talk.pending.remove(&wait.stream) else { return true };
-        let answer = waiting.pending.answer;
+        let Some(mut pending) = talk.pending.remove(&wait.stream) else { return true };
+        let answer = pending.answer;
         if answer.fault == Fault::Slow || answer.fault == Fault::Cut || answer.is_streamed() {
             let due_ns = if answer.is_streamed() {
-                self.write_parts_on_stream(now_ns, talk, wait.stream, &mut waiting)
+                self.write_parts_on_stream(now_ns, talk, wait.stream, &mut pending)
             } else if answer.fault == Fault::Cut {
                 self.cut_on_stream(talk, wait.stream, answer)
             } else {
-                self.write_piece_on_stream(now_ns, talk, wait.stream, &mut waiting)
+                self.write_piece_on_stream(now_ns, talk, wait.stream, &mut pending)
             };
-            talk.pending.insert(wait.stream, waiting);
+            talk.pending.insert(wait.stream, pending);
             match due_ns {
                 Ok(Some(due_ns)) => self.wait_for(token, wait.stream, due_ns),
                 Ok(None) => {
@@ -306,16 +305,16 @@ impl Server {
         now_ns: u64,
         talk: &mut Talk,
         stream: u32,
-        waiting: &mut Waiting,
+        pending: &mut Pending,
     ) -> Result<Option<u64>, Gone> {
-        let answer = waiting.pending.answer;
+        let answer = pending.answer;
         let Some(shape) = answer.stream() else { return Err(Gone) };
         let stall_ns = self.stall_ns(answer.fault);
-        if waiting.streamed.is_none() {
+        if pending.streamed.is_none() {
             let (block, _) = self.responses.of_stream(answer);
             talk.machine.answer_head(stream, &block, &mut self.out);
         }
-        let streamed = waiting
+        let streamed = pending
             .streamed
             .get_or_insert_with(|| Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns)));
         loop {
@@ -347,18 +346,18 @@ impl Server {
         now_ns: u64,
         talk: &mut Talk,
         stream: u32,
-        waiting: &mut Waiting,
+        pending: &mut Pending,
     ) -> Result<Option<u64>, Gone> {
-        if waiting.slow.is_none() {
-            let (block, body) = self.responses.of_stream(waiting.pending.answer);
+        if pending.slow.is_none() {
+            let (block, body) = self.responses.of_stream(pending.answer);
             let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
-            waiting.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
+            pending.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
             talk.machine.answer_head(stream, &block, &mut self.out);
             drop(block);
             self.note_fault(Fault::Slow);
         }
         let mut piece = Vec::new();
-        let next_ns = waiting.slow.as_mut().and_then(|slow| slow.next(&mut piece));
+        let next_ns = pending.slow.as_mut().and_then(|slow| slow.next(&mut piece));
         let there = talk.machine.answer_body(stream, &piece, next_ns.is_none(), &mut self.out);
         if there { Ok(next_ns) } else { Err(Gone) }
     }

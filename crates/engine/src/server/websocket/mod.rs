@@ -161,15 +161,12 @@ impl Server {
         bytes: &[u8],
     ) -> Next {
         let Some(session) = &mut connection.tls else { return Next::Ends };
-        let mut buffers = std::mem::take(&mut self.buffers);
-        buffers.clear();
-        let outcome = self.desk.watch.seen.open_sealed(session, bytes, &mut buffers);
-        if !buffers.sealed.is_empty() {
-            net.send(connection.token, &buffers.sealed);
-        }
+        let (token, mut buffers) = (connection.token, std::mem::take(&mut self.buffers));
+        let seen = &mut self.desk.watch.seen;
+        let open = seen.open_sealed(net, token, session, bytes, &mut buffers);
         let next = self.take(connection, &buffers.plain);
         self.buffers = buffers;
-        if matches!(outcome, Ok(Stage::Handshaking | Stage::Open)) { next } else { Next::Ends }
+        if open { next } else { Next::Ends }
     }
 
     /// Sends what is due for a connection, and keeps or ends it.
