@@ -90,21 +90,17 @@ impl From<(Key, Option<Stamp>)> for Parsed {
 }
 
 /// Why a message is refused.
+#[allow(missing_docs)] // The texts say what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// It is not in the dialect.
     #[error("a message that is not in the dialect")]
     Malformed,
-    /// It is in the dialect, but its payload is not one of ours.
     #[error("a payload that is none of ours")]
     Foreign,
-    /// It carries one of our keys, but not the padding that was sent.
     #[error("a payload that has been altered")]
     Altered,
-    /// The server refuses the join or the request.
     #[error("the server refused")]
     Refused,
-    /// The server announces that it ends the connection.
     #[error("the server announced its end")]
     Closing,
 }

@@ -396,10 +396,6 @@ fn kind_of(dialect: Dialect) -> Kind {
 impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     type Tag = T;
 
-    fn reset(&mut self) {
-        *self = Client::default();
-    }
-
     #[inline]
     fn asked(&self) -> &Asked<T> {
         &self.asked
