@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::protocol::{FailedMessage, FromEngine, SentPlan, ToEngine};
+use trueload_meter::Failed;
+
+use crate::protocol::{FromEngine, Sent, ToEngine};
 use crate::unread::Watched;
 
 /// The longest line taken: a body of 48 MiB in base64.
@@ -55,8 +57,8 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "clock" => fields!(rest, Clock { id: u64 }),
         "distance" => fields!(rest, Distance { cpus: [u32; 2] }),
         "speeds" => fields!(rest, Speeds { cpus: Vec<u32> }),
-        "settle" => fields!(rest, Settle { id: String, sent: SentPlan, until_ns: Option<u64> }),
-        "charge" => fields!(rest, Charge { id: String, failed: Vec<FailedMessage> }),
+        "settle" => fields!(rest, Settle { id: String, sent: Sent, until_ns: Option<u64> }),
+        "charge" => fields!(rest, Charge { id: String, failed: Vec<Failed> }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(LineError(format!(
