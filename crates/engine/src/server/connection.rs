@@ -32,7 +32,7 @@ pub(super) enum Speaks {
     /// HTTP/1.
     Http1,
     /// HTTP/2.
-    Http2(Box<Talk>),
+    Http2(Box<Http2>),
     /// None any more: our side has ended, and further input is ignored.
     Lingering,
     /// The first bytes decide; this many bytes of the HTTP/2 preface have come.
@@ -47,7 +47,7 @@ impl Connection {
 
     pub(super) fn waiting(&self) -> usize {
         match &self.speaks {
-            Speaks::Http2(talk) => talk.pending.len(),
+            Speaks::Http2(http2) => http2.pending.len(),
             _ => self.pending.len(),
         }
     }
@@ -56,7 +56,7 @@ impl Connection {
     pub(super) fn is_within_request(&self) -> bool {
         match &self.speaks {
             Speaks::Http1 => self.parser.started(),
-            Speaks::Http2(talk) => talk.machine.is_within_request(),
+            Speaks::Http2(http2) => http2.machine.is_within_request(),
             Speaks::Undecided(matched) => *matched > 0,
             Speaks::Lingering => false,
         }
@@ -65,7 +65,7 @@ impl Connection {
 
 /// A connection that speaks HTTP/2.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct Http2 {
     pub(super) machine: Machine<Answer>,
     /// Answers that wait for their time, by stream.
     pub(super) pending: HashMap<u32, Pending>,
@@ -74,7 +74,7 @@ pub(super) struct Talk {
     pub(super) delayed: Vec<u8>,
 }
 
-impl Talk {
+impl Http2 {
     /// Delays what was written until SETTINGS have been sent.
     #[inline]
     pub(super) fn delay(&mut self, out: &mut Vec<u8>) {

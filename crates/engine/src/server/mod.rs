@@ -348,8 +348,8 @@ impl Server {
     #[inline]
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
-        if let Speaks::Http2(talk) = &mut connection.speaks {
-            talk.delay(&mut self.out);
+        if let Speaks::Http2(http2) = &mut connection.speaks {
+            http2.delay(&mut self.out);
         }
         let len = self.out.len();
         self.watch.seen.bytes_out += len as u64;

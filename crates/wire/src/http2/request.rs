@@ -20,7 +20,7 @@ use crate::message::{self, Head, Request};
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug)]
 pub struct Template {
-    block: Box<[Part]>,
+    block: Box<[Item]>,
     body: Box<[Piece]>,
     /// The bytes of names and values without placeholders.
     plain_bytes: u64,
@@ -28,9 +28,9 @@ pub struct Template {
     drawn: u32,
 }
 
-/// A part of a header block.
+/// An item of a header block.
 #[derive(Clone, Debug)]
-enum Part {
+enum Item {
     Fixed(Arc<[u8]>),
     /// A value with placeholders.
     Text(Box<[Piece]>),
@@ -48,23 +48,23 @@ impl Request {
 impl Template {
     /// The form of a request over HTTP/2.
     pub fn of(scheme: &str, request: &message::Template) -> Self {
-        let mut parts = Parts::default();
-        parts.plain_field(b":method", &request.method, false);
-        parts.plain_field(b":scheme", scheme.as_bytes(), false);
+        let mut block = Block::default();
+        block.plain_field(b":method", &request.method, false);
+        block.plain_field(b":scheme", scheme.as_bytes(), false);
         let host = request.header(b"host");
-        host.into_iter().for_each(|host| parts.field(b":authority", host));
-        parts.field(b":path", &request.target);
+        host.into_iter().for_each(|host| block.field(b":authority", host));
+        block.field(b":path", &request.target);
         for (name, value) in &request.headers {
             let name = name.to_ascii_lowercase();
             if !is_left_out(&name, value) {
-                parts.field(&name, value);
+                block.field(&name, value);
             }
         }
         if request.adds_length {
-            parts.length(request.fixed_len());
+            block.length(request.fixed_len());
         }
-        parts.cut();
-        let Parts { done, plain_bytes, drawn, .. } = parts;
+        block.cut();
+        let Block { done, plain_bytes, drawn, .. } = block;
         Template { block: done.into(), body: request.body.clone(), plain_bytes, drawn }
     }
 
@@ -73,16 +73,16 @@ impl Template {
     pub fn write_block(&self, filling: &impl Filling, out: &mut Vec<u8>) -> Head {
         let (mut drawn, mut plain_bytes) = (0, self.plain_bytes);
         let mut filled = Vec::new();
-        for part in &self.block {
-            match part {
-                Part::Fixed(bytes) => out.extend_from_slice(bytes),
-                Part::Text(text) => {
+        for item in &self.block {
+            match item {
+                Item::Fixed(bytes) => out.extend_from_slice(bytes),
+                Item::Text(text) => {
                     filled.clear();
                     fill(text, filling, &mut drawn, &mut filled);
                     plain_bytes += filled.len() as u64;
                     plain_string(out, &filled);
                 }
-                Part::Length => {
+                Item::Length => {
                     let mut digits = [0; DIGITS_MOST];
                     let digits = decimal(self.body_len(filling), &mut digits);
                     plain_bytes += digits.len() as u64;
@@ -123,9 +123,9 @@ impl Template {
 
     /// Whether it has a placeholder of a column.
     pub fn has_column(&self) -> bool {
-        let texts = self.block.iter().map(|part| match part {
-            Part::Text(text) => &**text,
-            Part::Fixed(_) | Part::Length => &[],
+        let texts = self.block.iter().map(|item| match item {
+            Item::Text(text) => &**text,
+            Item::Fixed(_) | Item::Length => &[],
         });
         texts.chain([&*self.body]).any(places::has_column)
     }
@@ -133,14 +133,14 @@ impl Template {
 
 /// A header block under construction.
 #[derive(Default)]
-struct Parts {
-    done: Vec<Part>,
+struct Block {
+    done: Vec<Item>,
     pending: Vec<u8>,
     plain_bytes: u64,
     drawn: u32,
 }
 
-impl Parts {
+impl Block {
     /// Adds a field without placeholders.
     fn plain_field(&mut self, name: &[u8], value: &[u8], secret: bool) {
         self.plain_bytes += (name.len() + value.len()) as u64;
@@ -162,7 +162,7 @@ impl Parts {
                 self.begin(name, indexing(secret));
                 self.cut();
                 self.drawn += places::randoms(value);
-                self.done.push(Part::Text(value.into()));
+                self.done.push(Item::Text(value.into()));
             }
         }
     }
@@ -174,12 +174,12 @@ impl Parts {
         }
         self.begin(b"content-length", Indexing::Without);
         self.cut();
-        self.done.push(Part::Length);
+        self.done.push(Item::Length);
     }
 
     fn cut(&mut self) {
         if !self.pending.is_empty() {
-            self.done.push(Part::Fixed(std::mem::take(&mut self.pending).into()));
+            self.done.push(Item::Fixed(std::mem::take(&mut self.pending).into()));
         }
     }
 }

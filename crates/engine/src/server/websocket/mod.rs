@@ -1,16 +1,16 @@
 //! The reference server of one thread, for WebSocket: `/echo` returns every message as it came,
 //! `/ws` follows the contract `ws-shootout` in one dialect.
 //!
-//! A connection begins with a head (`opening`) and continues as a receiver of frames; `talk`
+//! A connection begins with a head (`opening`) and continues as a receiver of frames; `desk`
 //! decides what is due for its messages. What is broadcast within a batch of events leaves at its
 //! end, as one segment that all listeners share (`round`). The receipts follow. Other threads get
 //! the segment through the `hub`. A listener that takes nothing is closed when more than a cap of
 //! bytes waits for it.
 
+mod desk;
 mod hub;
 mod opening;
 mod round;
-mod talk;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub use hub::Hub;
 
 use super::response::Responses;
 use super::{Watch, seal};
+use desk::{Desk, NO_CODE, Standing};
 use hub::Segment;
 use opening::{Opened, Place};
-use talk::{Desk, NO_CODE, Standing};
 
 /// A connection with more unsent bytes than this gets nothing more; the kernel's buffers hold some
 /// MB beyond that.
