@@ -30,8 +30,8 @@ from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
-    "≥: the generator was at its limit, and the server may carry more. A row with a rank after it"
-    " carried less."
+    "≥: at least this much: the generator was at its limit, or the run was disturbed. A row with a"
+    " rank after it carried less."
 )
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."

@@ -28,6 +28,8 @@ from trueload.verdict.apachebench import ApacheBench
 MACHINE_CHECKS = frozenset(
     name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )
+# Those that such a disturbance alone makes fail, too.
+UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
 NS_PER_MS = 1e6
@@ -178,11 +180,18 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         partial=record.partial,
         pair=turn.pair if turn else None,
         side=turn.letter if turn else "",
-        lower_bound=record.lower_bound,
+        lower_bound=record.lower_bound or _is_bounded(record, labels),
         answers=latency.count,
         state=state_of(record),
         remark=growth_text(record.server) or _unkept(record),
     )
+
+
+def _is_bounded(record: Record, labels: Mapping[str, str]) -> bool:
+    """Whether a disturbed trial has at least its throughput."""
+    of_server = record.client is None and "clients" not in labels
+    bounds = record.bounds if record.verdict == "invalid" and of_server else None
+    return bounds is not None and bounds.throughput == "at_least"
 
 
 def _unkept(record: Record) -> str:

@@ -16,7 +16,7 @@ from trueload import repetitions
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import Check, CoreLatency, Record, Verdict
 from trueload.store.rows import DamagedRow, Outcome, Row
-from trueload.suites.figures import MACHINE_CHECKS, Figures, figures, together
+from trueload.suites.figures import MACHINE_CHECKS, UNEVEN, Figures, figures, together
 from trueload.suites.pairs import Pairing, is_reference
 from trueload.suites.plan import Cell, SuitePlan, was_cut_short
 from trueload.suites.ranks import Places, RowScore
@@ -234,8 +234,7 @@ def summarise(rows: CellRows) -> Summary | None:
         why = f"{why}; {remark}" if why else remark
     if verdict == "valid" and len(rows.digests) > 1:
         verdict, why = "suspect", "the subject changed in mid-run: its repetitions differ in kind"
-    counted = [each for each in alike if each.verdict != "invalid"]
-    shown = alike if verdict == "invalid" or not counted else counted
+    shown = alike if verdict == "invalid" else countable(alike) or alike
     rates = [each.score for each in shown if each.score is not None]
     return replace(
         repeated(_name_of(rows.cell), "", alike, shown),
@@ -260,10 +259,20 @@ def without_unlike(done: Sequence[Figures], planned: int) -> tuple[list[Figures]
     return [each for each in done if each not in out], out
 
 
+def countable(done: Sequence[Figures]) -> list[Figures]:
+    """The repetitions that are not invalid. If the machine spoiled half of all or more, also those
+    whose throughput is at least what it shows."""
+    able = [each for each in done if each.verdict != "invalid"]
+    if 2 * len(able) > len(done):
+        return able
+    return [each for each in done if each.verdict != "invalid" or each.lower_bound]
+
+
 def has_own_fault(figures: Figures) -> bool:
-    """Whether the repetition is invalid, and not only by what the machine did."""
-    machines = figures.failed_checks and set(figures.failed_checks) <= MACHINE_CHECKS
-    return figures.verdict == "invalid" and not machines
+    """Whether the repetition is invalid, and not only by what the machine did, or made uneven."""
+    failed = set(figures.failed_checks)
+    left = failed - MACHINE_CHECKS - (UNEVEN if failed & MACHINE_CHECKS else set())
+    return figures.verdict == "invalid" and (bool(left) or not failed)
 
 
 def _name_of(cell: Cell) -> str:
@@ -279,7 +288,7 @@ def repeated(
     shown = done if shown is None else shown
     worst = max(done, key=lambda each: ("valid", "suspect", "invalid").index(each.verdict))
     rates = [each.score or 0.0 for each in shown]
-    able = [each for each in done if each.verdict != "invalid"]
+    able = countable(done)
     found = together(shown)
     by_score = sorted(able or done, key=lambda each: each.score or 0.0)
     return Summary(
@@ -316,7 +325,8 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
     """The verdict of a cell from its repetitions, with the reason in one line. Pure.
 
     A failure that is the subject's own in any repetition makes the cell invalid. Where the
-    machine spoilt repetitions, more than half of all must be left, and the cell is suspect.
+    machine spoilt repetitions, more than half of all must be left, and the cell is suspect. So it
+    is if less is left, but the spoilt ones have at least the throughput that they show.
     """
     total = len(done) + len(failed)
     invalid = [each for each in done if each.verdict == "invalid"]
@@ -324,6 +334,8 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
         if has_own_fault(each):
             return "invalid", _all_reasons([each])
     if 2 * (len(invalid) + len(failed)) >= total:
+        if not failed and all(each.lower_bound for each in invalid):
+            return "suspect", f"disturbed, so at least this much: {_all_reasons(invalid)}"
         # Why a repetition came to nothing tells more than what the machine did to another.
         return "invalid", failed[-1] if failed else _all_reasons(invalid)
     if invalid:

@@ -85,8 +85,13 @@ def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:
 
 
 def _moves(record: Record, moves: Moves) -> Moves:
-    as_scheduled = is_open(record)
-    return moves if as_scheduled or not moves.delays else replace(moves, latency="unknown")
+    if not moves.delays:
+        return moves
+    if not is_open(record):
+        return replace(moves, latency="unknown")
+    # Requests that a pause held back are answered all at once behind it, perhaps in the window.
+    caught_up = (record.throughput.ok_per_s or 0.0) > offered_per_s(record)
+    return replace(moves, throughput="unknown") if caught_up else moves
 
 
 def _joined(directions: Iterable[Direction]) -> Direction:

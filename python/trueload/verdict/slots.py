@@ -6,6 +6,7 @@ Pure functions of a record.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from trueload.protocol.plan import Closed, Open, Slots
 from trueload.record import figures
@@ -61,6 +62,21 @@ def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
     return [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
 
 
+class LongWaits(NamedTuple):
+    """What a slot with long waits has counted, from 1 s on by length: see ``_level``."""
+
+    ended: int  # its requests that ended, however long they took
+    at_least: tuple[int, ...]  # its waits of at least the length
+    unanswered: tuple[int, ...]  # of these, connections lost without any answer
+
+
+def _long_waits(slots: Slots) -> list[LongWaits]:
+    return [
+        LongWaits(counts[0], counts[1 : 1 + WAIT_LEVELS], counts[1 + WAIT_LEVELS :])
+        for counts in slots.long_waits
+    ]
+
+
 def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> bool:
     """Whether the long waits are spread over the slots as chance spreads slow answers.
 
@@ -69,7 +85,7 @@ def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> 
     if len(slots.long_waits) != len(slots.long_waits_ns):
         return False
     level = _level(threshold_ns)
-    slow = [(waits[0], waits[level]) for waits in slots.long_waits]
+    slow = [(waits.ended, waits.at_least[level]) for waits in _long_waits(slots)]
     slow_sum = sum(count for _, count in slow)
     if len(slow) >= LISTED_MOST:
         slow_sum = slow_sum * slots.asked // len(slow)  # as if unlisted slots waited as often
@@ -100,10 +116,10 @@ def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
     Their slots may be served on the next connection. 0 if chance explains them, as slow requests
     that happened to be the first on their connections.
     """
-    connections = slots.asked + reconnects
-    for level in range(_level(threshold_ns), WAIT_LEVELS + 1):
-        slow = sum(waits[level] for waits in slots.long_waits)
-        found = sum(waits[WAIT_LEVELS + level] for waits in slots.long_waits)
+    connections, long_waits = slots.asked + reconnects, _long_waits(slots)
+    for level in range(_level(threshold_ns), WAIT_LEVELS):
+        slow = sum(waits.at_least[level] for waits in long_waits)
+        found = sum(waits.unanswered[level] for waits in long_waits)
         # ``answers_sum`` misses waits that ended without an answer, and may be below their number.
         first = min(1.0, connections / max(1, slots.answers_sum, slow))
         if log_binomial_tail(found, slow, first) < math.log(UNANSWERED_CHANCE):
@@ -112,11 +128,8 @@ def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
 
 
 def _level(threshold_ns: int) -> int:
-    """The level of the longest counted length (1, 2, 4... s) that is not above the threshold.
-
-    Levels are counted from 1.
-    """
-    return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS)
+    """The place of the longest counted length (1, 2, 4... s) that is not above the threshold."""
+    return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS) - 1
 
 
 def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
