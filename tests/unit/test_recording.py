@@ -293,7 +293,7 @@ def test_a_note_says_that_the_clock_goes_back(tmp_path: Path) -> None:
     replay = read(tmp_path, "\n".join(line.format(at) for at in seconds))
     assert replay.span_ns == pytest.approx(8 * S, rel=0.01)
     assert (
-        "its clock goes back by 3.00 s: the order of its lines counts, and those behind follow the"
+        "its clock goes back by 4.00 s: the order of its lines counts, and those behind follow the"
         " ones before"
     ) in replay.notes
 

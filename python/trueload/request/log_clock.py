@@ -27,10 +27,10 @@ def put_right(at_ns: array[int], whole: bool) -> tuple[array[int], int, int]:
     for place, raw_ns in enumerate(at_ns):
         back_ns = latest_ns - (raw_ns + moved_ns)
         if back_ns >= BACK_NS_MIN and _stays_back(at_ns, place, latest_ns - moved_ns):
+            if whole and _is_full(at_ns, place, found, latest_ns):
+                back_ns += NS_PER_S
             steps, longest_ns = steps + 1, max(longest_ns, back_ns)
             moved_ns += back_ns
-            if whole and _is_full(at_ns, place, found, latest_ns):
-                moved_ns += NS_PER_S
         found.append(raw_ns + moved_ns)
         latest_ns = max(latest_ns, found[-1])
     return found, steps, longest_ns
