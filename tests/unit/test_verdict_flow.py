@@ -7,6 +7,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -86,6 +87,7 @@ def of_burst(takes_ns: int) -> dict[str, Any]:
         "plan": opened((10, 10), (600, 600)),
         "flow": flow(window_ns=2 * S, backlog=backlog),
         "counts": counts(ok=120, issued=120, scheduled=120),
+        "latency_ns": replace(good_record().latency_ns, stdev=float(takes_ns)),
     }
 
 

@@ -36,6 +36,7 @@ FILLING_MOST = 0.75  # of the window; the rest still says more than nothing
 BLOCKS, BLOCKS_MIN = 32, 8
 LAG_MOST = 0.02  # of a schedule: throughput is off by no more then
 LAG_CHANCE = 3.0  # standard errors between the mean times of two quarters
+LAG_SPREAD = 2.0  # a standard deviation, of the mean: more is the work of a queue
 TAIL_SHARE = 0.5  # requests that took more than this share of the tail are the last
 
 
@@ -108,6 +109,7 @@ def lag_ns(backlog: Backlog, spread_ns: float) -> float:
     if not last:
         return math.inf
     least_ns, least = min((ns / count, count) for ns, count in quarters if count)
+    spread_ns = min(spread_ns, LAG_SPREAD * least_ns)
     chance_ns = LAG_CHANCE * spread_ns * math.sqrt(1 / last + 1 / least)
     return max(0.0, last_ns / last - least_ns - chance_ns)
 
