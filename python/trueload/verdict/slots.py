@@ -26,9 +26,13 @@ from trueload.verdict.common import (
     not_applicable,
     times,
 )
+from trueload.verdict.weighed import long_waits, place_ns
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
+# Of the places in flight: half of the share of slots that fails, as an edge of the window may cut
+# half of the waits. A single wait may be an accident of the network.
+PLACES_WARN, PLACES_WAITS_MIN = STARVED_SHARE_FAIL / 2, 2
 WAIT_LEVELS = 6  # the number of lengths from which on the engine counts long waits
 LISTED_MOST = 10_000  # slots with long waits that an engine lists
 CHANCE = 0.001  # how often slow answers on random slots may be taken for the slots' own
@@ -142,7 +146,7 @@ def check_starvation(record: Record) -> Finding:
         return not_applicable("no slot asked")
     found, hung = _of_waits(record, slots), hung_ns(record)
     if found.status != "pass" or not hung:
-        return found
+        return _of_places(record) or found if found.status == "pass" else found
     served = f"for {format_duration(max(hung))} while others were served"
     why = f"{len(hung)} of {times(slots.asked, 'slot')} stopped getting answers, {served}"
     by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE)
@@ -172,6 +176,27 @@ def _of_waits(record: Record, slots: Slots) -> Finding:
     if share >= STARVED_SHARE_FAIL:
         return Finding("fail", why, share, STARVED_SHARE_FAIL)
     return Finding("warn", why, share, 0)
+
+
+def _of_places(record: Record) -> Finding | None:
+    """Judge the places in flight over HTTP/2, where no stream outlives its request.
+
+    So it cannot be told whether chance chose those that wait. But if percentiles show no such wait,
+    places that get nothing are hidden. None if there are too few of them.
+    """
+    service = figures.service(record)
+    p999, threshold_ns = service.percentile(0.999), starvation_ns(record.latency_ns.at("p50"))
+    if record.http2 is None or p999.known is None or p999.too_few or p999.known >= threshold_ns:
+        return None
+    waits = long_waits(service.known, threshold_ns)
+    share = sum(ns * count for ns, count in waits.items()) / place_ns(record, service.known)
+    if share < PLACES_WARN or sum(waits.values()) < PLACES_WAITS_MIN:
+        return None
+    why = (
+        f"{format_share(share)} of the requests in flight waited for up to"
+        f" {format_duration(max(waits))}, while p99.9 is {format_duration(p999.known)}"
+    )
+    return Finding("warn", why, share, PLACES_WARN)
 
 
 STARVATION = Definition(
