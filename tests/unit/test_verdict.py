@@ -312,13 +312,13 @@ CASES: dict[str, list[Case]] = {
             "both are full",
             {"generator": generator(saturation=0.97), "server": server(saturation=0.90)},
             "bound",
-            "both were at their limit, so the throughput is a lower bound",
+            "a lower bound, the server may carry 11.1 % more",
         ),
         (
             "both are nearly full",
             {"generator": generator(saturation=0.90), "server": server(saturation=0.95)},
             "bound",
-            "both were at their limit",
+            "a lower bound, the server may carry 5.3 % more",
         ),
         ("the server cannot be seen", {"server": None}, "n/a", "is not known"),
         (
