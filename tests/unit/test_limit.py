@@ -43,7 +43,8 @@ RATE_PER_S = OK / (GOOD.window.window_ns / 1e9)
         ),
         (
             ends(0.7, 0.94),
-            "the generator: its busiest thread was busy for 94 % of the time, the server's for 70 %",
+            "the generator: its busiest thread was busy for 94 % of the time,"
+            " the server's for 70 %",
         ),
         (
             ends(0.4),
