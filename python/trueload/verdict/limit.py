@@ -10,6 +10,7 @@ from trueload.protocol.plan import Closed, Open
 from trueload.record import figures
 from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.units import format_share
+from trueload.verdict.backlog import is_rising
 from trueload.verdict.common import too_short
 from trueload.verdict.machine import (
     GENERATOR_FULL,
@@ -51,5 +52,8 @@ def limit_text(record: Record) -> str:
                 each.name in behind and each.status in REPORTED_STATUSES for each in record.checks
             ):
                 return ""
+            backlog = record.flow.backlog if record.flow is not None else None
+            if backlog is not None and is_rising(backlog):
+                return ""  # perhaps by chance, perhaps not
             return f"not reached: the server kept up, {busy}"
     return ""
