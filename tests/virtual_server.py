@@ -16,7 +16,9 @@ from typing import Any
 from samples import PHASE, counts, flow, good_record, slots, sparse_index
 from samples import histogram as encoded
 from trueload.protocol.plan import Duration, Second
+from trueload.record import figures
 from trueload.record.schema import Record
+from trueload.verdict import judge
 
 S = 1_000_000_000
 Serve = Callable[[int, float, random.Random], float]
@@ -71,12 +73,25 @@ def pausing(workers: int, pause_s: float, every_s: float, takes: Serve) -> Serve
     return serve
 
 
-def closed_loop(serve: Serve, asked: int, window_s: float, seed: int = 1, **changes: Any) -> Record:
-    """The record of so many slots that each send as soon as they are answered."""
+def no_rest(slot: int, chance: random.Random) -> float:
+    """A slot that sends at once."""
+    return 0.0
+
+
+def closed_loop(
+    serve: Serve,
+    asked: int,
+    window_s: float,
+    seed: int = 1,
+    rest: Callable[[int, random.Random], float] = no_rest,
+    **changes: Any,
+) -> Record:
+    """The record of so many slots that each send as soon as they are answered, and have rested."""
     chance = random.Random(seed)
     due = [(slot * 1e-6, slot) for slot in range(asked)]
     times: Counter[int] = Counter()
     seconds: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    waits: defaultdict[int, list[int]] = defaultdict(list)
     ends, took = [], [[0, 0] for _ in range(asked)]
     while due:
         at, slot = heapq.heappop(due)
@@ -84,11 +99,14 @@ def closed_loop(serve: Serve, asked: int, window_s: float, seed: int = 1, **chan
         ns = max(1, round((end - at) * S))
         times[ns] += 1
         seconds[int(end)][sparse_index(ns)] += 1
+        if ns >= S:
+            waits[slot].append(ns)
         took[slot][0] += 1
         took[slot][1] += ns
         ends.append(end)
-        if end < window_s:
-            heapq.heappush(due, (end, slot))
+        again = end + rest(slot, chance)
+        if again < window_s:
+            heapq.heappush(due, (again, slot))
     answered = len(ends)
     ends.sort()
     gaps = Counter(
@@ -117,12 +135,19 @@ def closed_loop(serve: Serve, asked: int, window_s: float, seed: int = 1, **chan
             answers_min=min(count for count, _ in took),
             answers_max=max(count for count, _ in took),
             means=tuple((*key, alike) for key, alike in means.items()),
+            long_waits_ns=tuple(max(each) for each in waits.values()),
+            long_waits=tuple(
+                (took[slot][0], *(sum(ns >= S << level for ns in each) for level in range(6)))
+                + (0,) * 6
+                for slot, each in waits.items()
+            ),
             permitted_ns=asked * window_ns,
         ),
         "flow": flow(window_ns=window_ns, gaps=dict(gaps)),
         "window": good.window.model_copy(update={"window_ns": window_ns}),
     }
-    return good_record(**{**fields, **changes})
+    record = good.model_copy(update={**fields, **changes})
+    return judge(figures.with_figures(record))
 
 
 def _at_least(count: int) -> int:

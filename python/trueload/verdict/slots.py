@@ -26,7 +26,7 @@ from trueload.verdict.common import (
     not_applicable,
     times,
 )
-from trueload.verdict.weighed import long_waits, place_ns
+from trueload.verdict.weighed import long_waits, place_ns, requests_in_unit
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
@@ -39,6 +39,7 @@ CHANCE = 0.001  # how often slow answers on random slots may be taken for the sl
 UNANSWERED_CHANCE = 0.05  # the same for requests without an answer, which have failed in any case
 SLOW_MEDIANS = 10  # neither load nor distance explains a larger multiple of the median
 FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5 is as if half got nothing
+STANDARD_ERRORS = 3.0
 FAIR_REPLIES_MIN = 20  # below this, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
 # Shares of the connections opened. One in a hundred may be an accident of the network. A server
@@ -69,10 +70,13 @@ def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
     return [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
 
 
-def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> bool:
+def falls_by_chance(
+    slots: Slots, threshold_ns: int, chance: float = CHANCE, unit: float = 1.0
+) -> bool:
     """Whether the long waits are spread over the slots as chance spreads slow answers.
 
-    Then the answers are slow, and not the slots. False for older records, where it is unknown.
+    Then the answers are slow, and not the slots. ``unit`` requests are slow together, as those of a
+    session are. False for older records, where it is unknown.
     """
     if len(slots.long_waits) != len(slots.long_waits_ns):
         return False
@@ -84,11 +88,16 @@ def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> 
     # ``answers_sum`` misses waits that ended without an answer, and may be below their number.
     pool = ((0.0, max(0, slots.answers_sum - slow_sum)), (1.0, slow_sum))
     suspects = [
-        (ended, float(count), 1)
+        (in_units(ended, unit), count / unit, 1)
         for (ended, count), wait_ns in zip(slow, slots.long_waits_ns, strict=True)
         if wait_ns >= threshold_ns
     ]
     return log_evidence(pool, slots.asked, suspects) < -math.log(chance)
+
+
+def in_units(requests: int, unit: float) -> int:
+    """Return of how many units so many requests are, the last of them perhaps cut short."""
+    return math.ceil(requests / unit)
 
 
 def hung_ns(record: Record) -> list[int]:
@@ -127,14 +136,14 @@ def _level(threshold_ns: int) -> int:
     return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS)
 
 
-def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
+def starved(slots: Slots, reconnects: int, threshold_ns: int, unit: float = 1.0) -> int:
     """Return how many slots were starved: by a long wait that is not chance, or for ever.
 
     The groups may overlap, and it is not known by how much. So the largest of them is returned, as
     a lower limit.
     """
     waits = long_waits_ns(slots, threshold_ns)
-    by_chance = bool(waits) and falls_by_chance(slots, threshold_ns)
+    by_chance = bool(waits) and falls_by_chance(slots, threshold_ns, unit=unit)
     in_vain = min(slots.asked, unanswered(slots, reconnects, threshold_ns))
     return max(0 if by_chance else len(waits), in_vain, slots.never_answered)
 
@@ -149,7 +158,8 @@ def check_starvation(record: Record) -> Finding:
         return _of_places(record) or found if found.status == "pass" else found
     served = f"for {format_duration(max(hung))} while others were served"
     why = f"{len(hung)} of {times(slots.asked, 'slot')} stopped getting answers, {served}"
-    by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE)
+    unit = requests_in_unit(record)
+    by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE, unit)
     return Finding("warn" if by_chance else "fail", why, len(hung) / slots.asked, 0)
 
 
@@ -171,7 +181,7 @@ def _of_waits(record: Record, slots: Slots) -> Finding:
         why = f"{in_vain} of {times(opened, 'connection')} got no answer in up to {served}"
         return Finding("fail", why, in_vain / opened, 0)
     why = f"{len(waits)} of {times(slots.asked, 'slot')} waited up to {served}"
-    if falls_by_chance(slots, threshold_ns):
+    if falls_by_chance(slots, threshold_ns, unit=requests_in_unit(record)):
         return Finding("pass", f"{why}; chance alone spreads slow answers as unevenly", 0, 0)
     if share >= STARVED_SHARE_FAIL:
         return Finding("fail", why, share, STARVED_SHARE_FAIL)
@@ -241,13 +251,14 @@ def check_slow_connections(record: Record) -> Finding:
     mean_ns = sum(total_ns / answers * alike for answers, total_ns, alike in slow) / count
     connections = f"{format_count(count)} of {times(found.total, 'connection')}"
     why = f"{connections} took {format_duration(mean_ns)} on average, {usual}"
-    pool = figures.service(record).known
+    pool, unit = figures.service(record).known, requests_in_unit(record)
     values = [
-        ((low + high) / 2, n)
+        ((low + high) / 2 * unit, n)
         for low, high, n in zip(pool.lows, pool.highs, pool.counts, strict=True)
     ]
     share = count / found.total
-    if log_evidence(values, found.total, slow) < -math.log(CHANCE):
+    in_sum = [(in_units(answers, unit), total_ns, alike) for answers, total_ns, alike in slow]
+    if log_evidence(values, found.total, in_sum) < -math.log(CHANCE):
         return Finding("pass", f"{why}; chance alone spreads slow answers like this", share, 0)
     return Finding("warn", why, share, 0)
 
@@ -270,16 +281,31 @@ SLOW_CONNECTIONS = Definition(
 )
 
 
-def jain_index(asked: int, total: int, squares: int) -> float | None:
+def jain_index(asked: int, total: int, squares: int, spread: float = 1.0) -> float | None:
     """Jain's index of replies per slot, without the spread that chance alone explains.
 
-    It is 1 / (1 + max(0, CV^2 - 1 / mean)); None without replies.
+    It is 1 / (1 + max(0, CV^2 - spread / mean)); None without replies. The spread of independent
+    requests is 1.
     """
     if asked == 0 or total == 0:
         return None
     mean = total / asked
     squared_cv = max(0.0, squares / asked - mean**2) / mean**2
-    return 1 / (1 + max(0.0, squared_cv - 1 / mean))
+    return 1 / (1 + max(0.0, squared_cv - spread / mean))
+
+
+def chance_spread(record: Record) -> float:
+    """Return the variance / mean of the replies of a slot by chance.
+
+    In a scenario a slow session delays all of its requests. By renewal theory the sessions of a
+    slot then vary as the square of the coefficient of variation of their times. A few slots differ
+    by more: three standard errors of their variance are allowed.
+    """
+    unit, took, slots = requests_in_unit(record), record.service_ns, record.slots
+    if unit == 1.0 or not took.mean or slots is None:
+        return 1.0
+    errors = STANDARD_ERRORS * math.sqrt(2 / max(1, slots.asked))
+    return (1 + errors) * unit * max(1.0, ((took.stdev or 0.0) / took.mean) ** 2)
 
 
 def check_fairness(record: Record) -> Finding:
@@ -299,7 +325,9 @@ def check_fairness(record: Record) -> Finding:
     if mean < FAIR_REPLIES_MIN:
         few = f"{mean:.1f} replies a slot are too few to compare; it takes {FAIR_REPLIES_MIN}"
         return not_applicable(few)
-    index = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares) or 0.0
+    spread = chance_spread(record)
+    sums = (slots.answers_sum, slots.answers_sum_squares)
+    index = jain_index(slots.asked, *sums, spread) or 0.0
     status: Status = "pass" if index >= FAIR_WARN else "warn" if index >= FAIR_FAIL else "fail"
     limit = FAIR_FAIL if status == "fail" else FAIR_WARN
     why = (

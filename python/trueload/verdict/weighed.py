@@ -14,6 +14,7 @@ import math
 from bisect import bisect_right
 
 from trueload.buckets import Buckets
+from trueload.protocol.plan import Measurement
 from trueload.record.schema import Record
 from trueload.record.stalls import our_stalls
 from trueload.stats import merge_sparse, sparse_bounds
@@ -81,12 +82,14 @@ def _at_once(record: Record, known: Buckets, beyond_ns: float) -> bool:
     return by_chance * flow.whole_ns / beyond_ns <= CHANCE
 
 
-def requests_in_unit(record: Record) -> float:
+def requests_in_unit(of: Record | Measurement) -> float:
     """Return how many requests chance makes slow together: those of a session, else one."""
-    sessions = record.sessions
+    sessions = of.sessions
     if sessions is None:
         return 1.0
-    return max(1.0, record.counts.ok / max(1, sessions.ok + sessions.failed))
+    # A session that is under way has sent half of its requests.
+    count = sessions.ok + sessions.failed + sessions.unfinished / 2
+    return max(1.0, of.counts.ok / max(1.0, count))
 
 
 def _end_together(record: Record, beyond_ns: float) -> bool:
