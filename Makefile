@@ -157,6 +157,10 @@ PEERS ?=
 redteam: setup ## attacks on the verdict by programs whose truth is known (ONLY=window for some; PEERS=1 for others, too)
 	@$(BIN)/python bench/redteam $(foreach name,$(ONLY),--only $(name)) $(if $(PEERS),--peers)
 
+.PHONY: redteam-bounds
+redteam-bounds: setup ## disturb runs in twelve ways: no bound may be on the wrong side (TIMES=84 for a thousand runs, in an hour and a half)
+	@$(BIN)/python bench/redteam/bounded.py --times $(or $(TIMES),5)
+
 .PHONY: fuzz
 fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 	@for target in $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))); do \

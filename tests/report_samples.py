@@ -15,7 +15,8 @@ from typing import Any
 from trueload.record.schema import Record
 from trueload.report.html.gather import gather
 from trueload.report.html.make import HtmlReport, make, page
-from trueload.store.runs import Row, Run, Store
+from trueload.store.rows import Row, Run
+from trueload.store.runs import Store
 
 FOLDER = Path(__file__).parent / "golden_report"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))

@@ -28,7 +28,8 @@ from harness import ROOT, find_free_port, kill_group
 from trueload.runner import needs
 from trueload.runner.build import build
 from trueload.runner.process import substitute
-from trueload.subjects.manifest import load_subject, parse_selects, select_subjects
+from trueload.subjects.manifest import load_subject
+from trueload.subjects.selection import parse_selects, select_subjects
 from waiting import wait_until
 
 # Leaves out variants that only start more processes of the same program.

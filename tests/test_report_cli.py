@@ -12,7 +12,8 @@ import pytest
 from harness import ROOT, Trueload
 from report_samples import put, put_records, read
 from samples import good_record
-from trueload.store.runs import Run, Store
+from trueload.store.rows import Run
+from trueload.store.runs import Store
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -12,7 +12,8 @@ from trueload.cli.app import run as run_command
 from trueload.errors import UserError
 from trueload.ids import now_iso
 from trueload.store import runs as store_module
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.store.runs import Store
 
 RECORD = good_record()
 

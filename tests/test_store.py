@@ -26,7 +26,8 @@ from trueload.errors import UserError
 from trueload.store import file as store_file
 from trueload.store import runs as store_module
 from trueload.store.file import APPLICATION_ID, BUSY_TIMEOUT_S, SCHEMA, StoreError
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.rows import ROW_COLUMNS, DamagedRow, Row, Run, checksum_of
+from trueload.store.runs import Store
 
 RECORD = good_record()
 PR_CAPBSET_DROP = 24  # prctl(2)
@@ -383,9 +384,9 @@ def test_a_record_of_another_version_is_told_in_one_line_and_its_neighbours_are_
     path = filled(tmp_path / "store", rows=3)
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE rows SET record = ? WHERE number = 2", (record,))
-        read = f"SELECT {store_module._ROW_COLUMNS} FROM rows WHERE number = 2"
+        read = f"SELECT {ROW_COLUMNS} FROM rows WHERE number = 2"
         fields = db.execute(read).fetchone()[:-1]
-        checksum = store_module._checksum(fields)
+        checksum = checksum_of(fields)
         db.execute("UPDATE rows SET checksum = ? WHERE number = 2", (checksum,))
     rows, damaged = readable(path)
     assert [row.number for row in rows] == [1, 3]

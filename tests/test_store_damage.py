@@ -19,7 +19,8 @@ from trueload.record.schema import Record
 from trueload.store import file as store_file
 from trueload.store import runs as store_module
 from trueload.store.file import StoreError
-from trueload.store.runs import DamagedRow, Row, Store
+from trueload.store.rows import ROW_COLUMNS, RUN_COLUMNS, DamagedRow, Row, checksum_of
+from trueload.store.runs import Store
 
 RECORD = good_record()
 PAGE = 4096
@@ -248,12 +249,12 @@ def test_nor_is_one_that_its_checksum_vouches_for(
     path = tmp_path / "store"
     path.write_bytes(whole)
     table = "runs" if column == "row_count" else "rows"
-    columns = store_module._RUN_COLUMNS if table == "runs" else store_module._ROW_COLUMNS
+    columns = RUN_COLUMNS if table == "runs" else ROW_COLUMNS
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         last = f"(SELECT max(seq) FROM {table})"
         db.execute(f"UPDATE {table} SET {column} = {value} WHERE seq = {last}")
         fields = db.execute(f"SELECT {columns} FROM {table} ORDER BY seq DESC LIMIT 1").fetchone()
-        checksum = store_module._checksum(fields[:-1])
+        checksum = checksum_of(fields[:-1])
         db.execute(f"UPDATE {table} SET checksum = ? WHERE seq = ?", (checksum, fields[0]))
     look(path, monkeypatch, capsys)
     rows, damaged = check(path)

@@ -148,7 +148,8 @@ def test_an_interrupted_run_goes_on_where_it_was_and_does_nothing_twice(world: W
 
 def done_trials(world: World) -> list[str]:
     """The keys in the store, in their order."""
-    from trueload.store.runs import Row, Store
+    from trueload.store.rows import Row
+    from trueload.store.runs import Store
 
     with Store.open(world.trueload.store) as store:
         rows = list(store.rows(store.find_run("last")))

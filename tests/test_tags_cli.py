@@ -6,7 +6,8 @@ import pytest
 from harness import Trueload
 from samples import good_record
 from trueload.errors import UserError
-from trueload.store.runs import Run, Store
+from trueload.store.rows import Run
+from trueload.store.runs import Store
 
 
 def saved(trueload: Trueload, *commands: str) -> list[Run]:

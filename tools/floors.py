@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("extras", "published", "interrupt", "text"),
     ("closeable", "deadline", "errors", "escapes", "ids", "stats", "units"),
     ("hdr",),
-    ("buckets", "zigzag"),
+    ("buckets", "repetitions", "zigzag"),
 )
 _FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 PACKAGE = "trueload"

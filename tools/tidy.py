@@ -386,6 +386,11 @@ MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "a summary reads records, it runs nothing",
     ),
     (
+        "trueload.suites.load_tables",
+        ("trueload.suites.execute", "trueload.runner", "trueload.places"),
+        "a table shows summaries, it runs nothing",
+    ),
+    (
         "trueload.report",
         # not trueload.suites: its plans and summaries are values that a report shows
         (

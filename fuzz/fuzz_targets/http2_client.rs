@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerClose};
 use trueload_wire::http2::client::{Client, Windows};
 use trueload_wire::http2::request::Template;
-use trueload_wire::message::{Book, Head, Rules, Texts};
+use trueload_wire::message::{self, Book, Head, Rules, Texts};
 
 /// SETTINGS without parameters: a peer that sends anything else first is not read any further.
 const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -38,7 +38,8 @@ fn outcomes(
 ) -> (Vec<(usize, Ending)>, Disposition) {
     let rules = Rules { idempotent: true, ..Rules::default() };
     let texts = Texts { method: "POST", path: "/", headers: &[], body };
-    let same = Same(Template::plain("http", &texts), rules);
+    let request = message::Template::new(&texts, None);
+    let same = Same(Template::of("http", &request), rules);
     let (mut client, mut endings, mut output) = (Client::default(), Vec::new(), Vec::new());
     client.open(Windows::RFC, &mut output);
     let mut on_outcome = |outcome: Outcome<usize>| endings.push((outcome.tag, outcome.ending));

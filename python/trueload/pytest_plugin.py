@@ -146,7 +146,12 @@ class Trueload:
     def _judged(self, result: Found, options: Mapping[str, object], invalid_ok: bool) -> Found:
         __tracebackhide__ = True
         self._keep(result)
-        bad = {"invalid", "suspect"} if options.get("strict") else {"invalid"}
+        strict, undecided = options.get("strict"), getattr(result, "undecided", ())
+        # Conditions that are certain decide, whatever the verdict; those of pairs follow it.
+        is_decided = hasattr(result, "undecided") and options.get("fail_on") and not undecided
+        bad = {"invalid", "suspect"} if strict else set() if is_decided else {"invalid"}
+        if undecided and not invalid_ok:
+            pytest.fail(f"{result!r} is undecided: {'; '.join(undecided)}")
         if result.verdict in bad - ({"invalid"} if invalid_ok else set()):
             reasons = "; ".join(result.reasons)
             pytest.fail(f"the verdict on {result!r} is {result.verdict}: {reasons}")

@@ -15,9 +15,10 @@ from trueload.report.html.gather import gather
 from trueload.search.decide import Try
 from trueload.search.execute import search
 from trueload.stats import decode_histogram, summarise
-from trueload.store.runs import Row, Run
+from trueload.store.rows import Row, Run
 from trueload.suites.broadcast import searched
 from trueload.suites.figures import MACHINE_CHECKS, figures
+from trueload.suites.load_tables import LoadTable, tabulate
 from trueload.suites.plan import (
     PARTIAL,
     Cell,
@@ -28,7 +29,7 @@ from trueload.suites.plan import (
     Trial,
 )
 from trueload.suites.steps import search_plan
-from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.suites.summary import collect
 
 MS = 1_000_000
 LOAD = PlannedLoad(connections=1_000, pipeline=1, cores="single", broadcast=True)

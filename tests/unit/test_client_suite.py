@@ -19,6 +19,7 @@ from trueload.suites.changes import Changes
 from trueload.suites.clients import client_load
 from trueload.suites.definition import Suite, load_suite
 from trueload.suites.figures import figures
+from trueload.suites.load_tables import tabulate
 from trueload.suites.plan import (
     Cell,
     PlannedSubject,
@@ -30,7 +31,7 @@ from trueload.suites.plan import (
     trials,
 )
 from trueload.suites.pools import PlannedPools, beyond_limits, pool_labels
-from trueload.suites.summary import CellRows, RunCells, tabulate
+from trueload.suites.summary import CellRows, RunCells
 
 S = 1_000_000_000
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from trueload import stats
+from trueload import repetitions
 from trueload.compare.difference import (
     CLAIMS,
     Bounds,
@@ -66,7 +66,7 @@ def test_a_difference_is_found_where_the_number_of_pairs_says_so() -> None:
     found = 0
     for _ in range(500):
         slower = [0.97 * math.exp(chance.gauss(0, 0.03)) for _ in range(int(needed))]
-        found += stats.sign_chance(slower) <= 0.045
+        found += repetitions.sign_chance(slower) <= 0.045
     assert 0.75 <= found / 500 <= 0.95
 
 
@@ -138,7 +138,7 @@ def test_the_interval_of_a_median_has_it_in_94_of_100_cases(spread: str, count: 
     chance = random.Random(count)
     covered = 0
     for _ in range(1_000):
-        found = stats.interval([draw(chance) for _ in range(count)])
+        found = repetitions.interval([draw(chance) for _ in range(count)])
         assert found is not None
         covered += found.low <= middle <= found.high
     assert covered >= 940

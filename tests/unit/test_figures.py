@@ -49,7 +49,8 @@ from trueload.search.decide import Try
 from trueload.search.execute import StepResult
 from trueload.search.judge import judge_step
 from trueload.stats import Distribution, Quantile
-from trueload.store.runs import Row, Store
+from trueload.store.rows import Row
+from trueload.store.runs import Store
 from trueload.suites.figures import figures as figures_of_row
 from trueload.suites.figures import together
 from trueload.trial.spec import Progress, TrialSpec

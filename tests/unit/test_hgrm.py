@@ -15,7 +15,7 @@ from trueload.hdr import encode
 from trueload.record.schema import Record
 from trueload.report.export import export, measured_row
 from trueload.report.hgrm import hgrm
-from trueload.store.runs import Run
+from trueload.store.rows import Run
 
 NUMBER = re.compile(r"[0-9.]+")
 

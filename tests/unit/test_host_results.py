@@ -17,7 +17,7 @@ from trueload.report.export import export, measured_row
 from trueload.report.sheets import HOSTS
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
-from trueload.store.runs import Run
+from trueload.store.rows import Run
 from trueload.trial.spec import Progress, TrialSpec
 
 MS = 1_000_000

@@ -15,11 +15,11 @@ from trueload.metrics import names
 from trueload.metrics.families import _outcome_samples
 from trueload.metrics.tally import Outcome
 from trueload.record.schema import Record, Window
+from trueload.repetitions import Interval
 from trueload.report.export import result_json
 from trueload.report.html.entries import is_better
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.sheets import record_values
-from trueload.stats import Interval
 from trueload.suites.figures import figures
 from trueload.suites.summary import Summary, repeated
 from trueload.verdict import is_lower_bound, worst_checks

@@ -21,7 +21,7 @@ from trueload.files.ownership import (
     trusted_here,
     trusted_uids,
 )
-from trueload.subjects.manifest import parse_selects, select_subjects
+from trueload.subjects.selection import parse_selects, select_subjects
 
 ME, STRANGER, MY_GROUP, STAFF = 1000, 1001, 1000, 50
 OVERFLOW = 65534

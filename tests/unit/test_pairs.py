@@ -11,10 +11,11 @@ import samples
 from suite_samples import LOAD, plan, subject
 from trueload.protocol.plan import Duration, Requests
 from trueload.report import columns, table
-from trueload.store.runs import Row
+from trueload.store.rows import Row
+from trueload.suites.load_tables import tabulate
 from trueload.suites.pairs import reference_labels, reference_load
 from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, Trial, describe, trials
-from trueload.suites.summary import collect, tabulate
+from trueload.suites.summary import collect
 
 REFERENCE = subject("reference")
 OTHER = LOAD.model_copy(update={"connections": 8})

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from harness import ROOT
-from trueload.subjects.manifest import Subject, select_subjects
+from trueload.subjects.manifest import Subject
 from trueload.subjects.pinned_version import READERS, pinned_version
+from trueload.subjects.selection import select_subjects
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <artifactId>subject</artifactId><version>1</version>

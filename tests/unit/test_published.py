@@ -20,9 +20,11 @@ from trueload.report.parquet import write_parquet
 from trueload.report.published import as_csv, as_html, as_text, sheets
 from trueload.report.sheets import TRIALS, row_values
 from trueload.report.suite_json import read_plan
-from trueload.store.runs import Row, Store
-from trueload.subjects.manifest import select_subjects
-from trueload.suites.summary import collect, tabulate
+from trueload.store.rows import Row
+from trueload.store.runs import Store
+from trueload.subjects.selection import select_subjects
+from trueload.suites.load_tables import tabulate
+from trueload.suites.summary import collect
 
 
 def as_tcp(value: dict[str, Any]) -> dict[str, Any]:

@@ -6,14 +6,14 @@ import math
 import random
 
 import pytest
-from trueload import stats
+from trueload import repetitions
 from trueload.suites.ranks import Places, RowScore, _chance, _Described, known_above, places
 
 REPETITIONS = 6
 
 
 def scored(*scores: float, lower_bound: bool = False) -> RowScore:
-    return RowScore(scores, stats.median(scores) or 0.0, lower_bound)
+    return RowScore(scores, repetitions.median(scores) or 0.0, lower_bound)
 
 
 def normal(draw: random.Random) -> float:

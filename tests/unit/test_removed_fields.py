@@ -18,8 +18,9 @@ from trueload.record import removed_fields
 from trueload.record.removed_fields import REMOVED_FIELDS, RemovedField, read_record
 from trueload.record.schema import Record
 from trueload.report.suite_json import read_plan
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.store.run_files import to_record
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.runs import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_A_PHASE = RemovedField("record", ("plan", "window", "former"), "0.2.0", range(10))

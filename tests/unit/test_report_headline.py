@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from report_samples import made, put, read, report_of
 from trueload.report.html.entries import merged
-from trueload.store.runs import Run, Store
-from trueload.suites.summary import LoadTable
+from trueload.store.rows import Run
+from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable
 
 
 @pytest.fixture

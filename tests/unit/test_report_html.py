@@ -19,6 +19,7 @@ from samples import counts, good_record, histogram, staged
 from trueload.protocol.plan import Histograms, Second
 from trueload.published.tables import broadcast_curves
 from trueload.record.schema import CoreLatency, Record
+from trueload.repetitions import Interval
 from trueload.report.html import draw
 from trueload.report.html.charts import load_curve, percentiles, ranking, ratios
 from trueload.report.html.charts.heat_map import Field, heat_map
@@ -35,11 +36,12 @@ from trueload.report.html.entries import in_order, with_own_names
 from trueload.report.html.page import policy, stylesheet
 from trueload.report.html.view import heat_fields
 from trueload.report.html.words import remarks, results
-from trueload.stats import Distribution, Interval
+from trueload.stats import Distribution
 from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject
 from trueload.suites.pools import PlannedPools
-from trueload.suites.summary import LoadTable, Summary, Trial
+from trueload.suites.summary import Summary, Trial
 from trueload.verdict import judge
 
 XHTML = "{http://www.w3.org/1999/xhtml}"

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 from report_samples import html, made, put, read
 from trueload.compare.difference import Ratio, Word
+from trueload.repetitions import Interval
 from trueload.report.html import draw
 from trueload.report.html.charts import ratios
 from trueload.report.html.charts.theme import GREY, SERIES, SERIES_MAX, TitledChart, colours
 from trueload.report.html.tiles import tiles
 from trueload.report.html.view import View, palette_of
-from trueload.stats import Interval
 from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.ranks import Places
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from trueload.cli.runs import check_lines
 from trueload.commands.output import exit_code
 from trueload.engines.engine import last_words
 from trueload.protocol.plan import Histograms
+from trueload.record.certainty import rule
 from trueload.record.schema import Record, Trouble
-from trueload.record.thresholds import crossed, parse_condition
+from trueload.record.thresholds import parse_condition
 from trueload.report.export import Format, export, result_json
 from trueload.report.grid import csv_cell, markdown_cell
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
 from trueload.report.sheets import TRIALS
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.text import plain
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m=cmd()|'\u202e\u2028<script>\r\nX"
@@ -231,8 +232,8 @@ SUSPECT = good_record(
 def test_the_exit_code_follows_the_order_of_the_design(
     records: list[Record], condition: str, interrupted: bool, strict: bool, code: int
 ) -> None:
-    over = crossed([parse_condition(condition)], records)
-    assert exit_code(records, over, interrupted=interrupted, strict=strict) == code
+    rulings = rule([parse_condition(condition)], records)
+    assert exit_code(records, rulings, interrupted=interrupted, strict=strict) == code
 
 
 def test_every_check_is_shown_with_what_to_do_about_it() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from samples import OK, counts, good_record
 from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, failing, nobody
 from trueload.protocol.plan import Duration, EngineOptions
+from trueload.record.certainty import Ruling
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.traffic import Traffic
@@ -391,7 +392,8 @@ def test_a_search_is_read_back_from_what_is_stored_of_it() -> None:
     assert found["result"]["interval"]["low"] <= 5_000 < found["result"]["interval"]["high"]
     assert [step["counts"]["ok"] for step in found["steps"]] == [OK] * len(taken)
     assert exit_code(plan, taken) == 0
-    assert exit_code(plan, taken, crossed=True) == 1
+    for state, code in (("kept", 0), ("crossed", 1), ("undecided", 4)):
+        assert exit_code(plan, taken, rulings=[Ruling(plan.limit, state)]) == code  # type: ignore[arg-type]
     assert exit_code(plan, taken, interrupted=True) == 130
 
 

@@ -11,17 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, quantile_test, sem, t
-from trueload import stats
+from trueload import repetitions, stats
 from trueload.buckets import Buckets
-from trueload.stats import (
-    Interval,
-    Quantile,
-    coefficient_of_variation,
-    rank_interval,
-    ratio,
-    ratio_interval,
-    samples_for,
-)
+from trueload.repetitions import Interval, coefficient_of_variation, ratio, ratio_interval
+from trueload.stats import Quantile, rank_interval, samples_for
 
 
 def buckets(values: list[int]) -> Buckets:
@@ -145,12 +138,12 @@ def test_a_percentile_has_a_name(name: str, share: float | None) -> None:
     [([], None), ([3], 3), ([3, 1], 2), ([3, 1, 2], 2), ([1, math.inf, math.inf, 2], math.inf)],
 )
 def test_the_median_is_the_middle(values: list[float], expected: float | None) -> None:
-    assert stats.median(values) == expected
+    assert repetitions.median(values) == expected
 
 
 def test_few_values_give_their_range_and_say_so() -> None:
-    assert stats.interval([3.0, 1.0, 2.0]) == Interval(1.0, 3.0, "range")
-    assert stats.interval([]) is None
+    assert repetitions.interval([3.0, 1.0, 2.0]) == Interval(1.0, 3.0, "range")
+    assert repetitions.interval([]) is None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +154,7 @@ def test_few_values_give_their_range_and_say_so() -> None:
 def test_an_interval_of_a_median_lies_between_two_values(
     count: int, ranks: tuple[int, int]
 ) -> None:
-    assert stats.interval(range(1, count + 1)) == Interval(*ranks, "95 % interval")
+    assert repetitions.interval(range(1, count + 1)) == Interval(*ranks, "95 % interval")
 
 
 SIDE = st.lists(st.floats(1, 1e6), min_size=1, max_size=20)
@@ -171,11 +164,11 @@ MANY = st.lists(st.floats(1, 1e9), min_size=6, max_size=60, unique=True)
 @given(MANY)
 def test_it_is_the_interval_that_scipy_finds(values: list[float]) -> None:
     known: Any = quantile_test(values, p=0.5).confidence_interval(0.95)
-    assert stats.interval(values) == Interval(known.low, known.high, "95 % interval")
+    assert repetitions.interval(values) == Interval(known.low, known.high, "95 % interval")
 
 
 def test_an_interval_of_equal_values_is_that_value() -> None:
-    assert stats.interval([5.0] * 6) == Interval(5.0, 5.0, "95 % interval")
+    assert repetitions.interval([5.0] * 6) == Interval(5.0, 5.0, "95 % interval")
 
 
 def covered(side: int, trials: int) -> int:
@@ -226,7 +219,7 @@ def test_a_ratios_interval_is_what_the_rank_sum_test_does_not_reject(base: int, 
 @given(SIDE, SIDE)
 def test_a_ratio_lies_in_its_interval(base: list[float], new: list[float]) -> None:
     found = ratio_interval(base, new)
-    of_medians = ratio(stats.median(new) or 0, stats.median(base) or 0)
+    of_medians = ratio(repetitions.median(new) or 0, repetitions.median(base) or 0)
     assert found is not None
     assert of_medians is not None
     assert found.low <= of_medians <= found.high

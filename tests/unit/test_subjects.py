@@ -13,15 +13,13 @@ from harness import ROOT
 from trueload.errors import UserError
 from trueload.files.toml import TOML_BYTES_MAX
 from trueload.runner.build import content_key
-from trueload.subjects.manifest import (
+from trueload.subjects.manifest import contents, load_subject, sources
+from trueload.subjects.selection import (
     Entry,
     OnBroken,
-    contents,
     entries,
-    load_subject,
     parse_selects,
     select_subjects,
-    sources,
     unless_named,
 )
 

@@ -6,6 +6,7 @@ import csv
 import io
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import samples
@@ -14,21 +15,13 @@ from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
 from trueload.record.schema import Check, CoreLatency, Record
 from trueload.report import columns, table
-from trueload.store.runs import DamagedRow, Row
+from trueload.store.rows import DamagedRow, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
 from trueload.suites.figures import figures as figures_of
+from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, Trial
-from trueload.suites.summary import (
-    CellRows,
-    LoadTable,
-    RunCells,
-    collect,
-    judge,
-    run_verdict,
-    summarise,
-    tabulate,
-)
+from trueload.suites.summary import CellRows, RunCells, collect, judge, summarise
 from trueload.text import plain
 
 PUBLISHED, OURS = (
@@ -37,6 +30,7 @@ PUBLISHED, OURS = (
 
 SUSPECT = figures(verdict="suspect", reasons=("fairness: uneven",))
 GOOD = figures()
+BOUNDED = replace(invalid("hiccup"), lower_bound=True)
 
 # Repetitions, reasons of failed ones: the cell's verdict and a word of its reason.
 JUDGED: list[tuple[str, list[Figures], list[str], str, str]] = [
@@ -51,6 +45,17 @@ JUDGED: list[tuple[str, list[Figures], list[str], str, str]] = [
     ("one failed to start", [GOOD, GOOD], ["no port"], "suspect", "1 of 3 repetitions failed"),
     ("most failed to start", [GOOD], ["no port", "no port"], "invalid", "no port"),
     ("noise, and it hung once", [invalid("noise")], ["no answer"], "invalid", "no answer"),
+    ("noise always", [BOUNDED] * 6, [], "suspect", "disturbed, so at least this much: hiccup"),
+    ("noise mostly", [GOOD, *[BOUNDED] * 5], [], "suspect", "disturbed, so at least this much"),
+    (
+        "noise that made the rate uneven",
+        [replace(BOUNDED, failed_checks=("steady-state", "hiccup"))] * 6,
+        [],
+        "suspect",
+        "at least",
+    ),
+    ("uneven by itself", [invalid("steady-state")] * 6, [], "invalid", "steady-state"),
+    ("noise, and a failure", [BOUNDED] * 5, ["no port"], "invalid", "no port"),
     ("no reason at all", [figures(verdict="invalid")], [], "invalid", "its checks failed"),
 ]  # fmt: skip
 
@@ -143,6 +148,26 @@ def test_a_row_has_the_ranks_that_it_may_have() -> None:
     assert table.RANGES in table.text([found], width=None, published=False)
     lines = csv.DictReader(io.StringIO(table.csv_lines([found], published=False)))
     assert [(line["rank"], line["rank_last"]) for line in lines] == [("1", "2")] * 2 + [("3", "3")]
+
+
+def test_a_disturbed_row_is_ranked_above_those_that_it_certainly_beats() -> None:
+    def disturbed(per_s: float) -> Figures:
+        return replace(invalid("hiccup", per_s), lower_bound=True)
+
+    found = one_table(
+        cell_rows(subject("bounded"), *[disturbed(100.0 + n) for n in range(6)]),
+        cell_rows(subject("slow"), *[figures(50.0 + n) for n in range(6)]),
+        cell_rows(subject("fast"), *[figures(200.0 + n) for n in range(6)]),
+    )
+    # The bounded one may carry more than the fast one, and carries more than the slow one.
+    ranked = [(s.cell.subject.framework, str(s.places)) for s in found.ranked]
+    assert ranked == [("fast", "1-2"), ("bounded", "1-2"), ("slow", "3")]
+    bounded = found.ranked[1]
+    assert (bounded.lower_bound, bounded.verdict, bounded.score) == (True, "suspect", 102.5)
+    assert bounded.counted == 6
+    assert "≥ 102" in table.text([found], width=None, published=False)
+    assert run_verdict([found]) == "suspect"
+    assert exit_code([found]) == ExitCode.OK
 
 
 def test_too_few_repetitions_give_an_order_and_no_ranks() -> None:

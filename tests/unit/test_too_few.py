@@ -49,8 +49,10 @@ from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.search.judge import judge_step
 from trueload.stats import RANKED, Distribution, can_bound, highest_bounded, is_too_few
-from trueload.store.runs import Row, Run, Store
-from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.store.rows import Row, Run
+from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable, tabulate
+from trueload.suites.summary import collect
 from trueload.trial.spec import Progress, TrialSpec
 
 MS = 1_000_000

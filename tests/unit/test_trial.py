@@ -125,7 +125,7 @@ def test_a_warm_up_that_may_be_short_is_not_used_to_look_for_backends(
         looked.append(pids)
         return set()
 
-    monkeypatch.setattr(trial_module, "backends", look)
+    monkeypatch.setattr("trueload.trial.observer.backends", look)
     spec = dataclasses.replace(SPEC, load=dataclasses.replace(SPEC.load, warmup=warmup))
     record = play(monkeypatch, "die_in_the_window", spec)
     assert record.trouble is not None

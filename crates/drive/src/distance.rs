@@ -32,10 +32,7 @@ const OVER: u32 = 2;
 struct Turn(AtomicU32);
 
 /// Measures the round trip of a cache line between two CPUs, in ns: the median of short rounds. It
-/// takes some ms and keeps both CPUs busy.
-///
-/// # Errors
-/// Fails if a thread cannot be started or pinned, if the CPUs are the same, or if other threads
+/// takes some ms and keeps both CPUs busy. It fails if the CPUs are the same, or if other threads
 /// leave too little time for enough rounds.
 pub fn distance_ns(cpus: [u32; 2]) -> io::Result<f64> {
     if cpus[0] == cpus[1] {

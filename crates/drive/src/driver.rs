@@ -27,10 +27,8 @@ impl Driver {
     /// Creates the requested driver, or epoll with a note. It accepts connections if given a
     /// listening socket.
     ///
-    /// It may be made on one thread and run on another.
-    ///
-    /// # Errors
-    /// Fails if the kernel does not even grant an epoll.
+    /// It may be made on one thread and run on another. It fails if the kernel does not even grant
+    /// an epoll.
     pub fn new(settings: &Settings, clock: Clock, listener: Option<Listener>) -> io::Result<Self> {
         let (listener, note) = match settings.choice {
             Choice::Epoll => (listener, None),
@@ -50,10 +48,8 @@ impl Driver {
         }
     }
 
-    /// Runs until the program is done.
-    ///
-    /// # Errors
-    /// When waiting itself fails; nothing a peer does can cause that.
+    /// Runs until the program is done. An error means that waiting itself failed; nothing a peer
+    /// does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         match &mut self.kind {
             Kind::Epoll(epoll) => epoll.run(program),

@@ -75,6 +75,12 @@ struct Socket {
     datagrams: Option<Box<datagrams::Side>>,
 }
 
+impl Socket {
+    fn nothing_to_send(&self) -> bool {
+        self.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
+    }
+}
+
 /// The driver.
 #[derive(Debug)]
 pub struct Epoll<K: Calls = Linux> {
@@ -111,9 +117,6 @@ pub struct Epoll<K: Calls = Linux> {
 
 impl Epoll {
     /// Creates a driver, which accepts connections if given a listening socket.
-    ///
-    /// # Errors
-    /// When the kernel grants no epoll or event descriptor.
     pub fn new(clock: Clock, listener: Option<Listener>, settings: &Settings) -> io::Result<Self> {
         Epoll::over(Linux, clock, listener, settings)
     }
@@ -165,10 +168,8 @@ impl<K: Calls> Epoll<K> {
         Waker(Arc::clone(&self.wake_fd))
     }
 
-    /// Runs until the program is done.
-    ///
-    /// # Errors
-    /// When waiting itself fails; nothing a peer does can cause that.
+    /// Runs until the program is done. An error means that waiting itself failed; nothing a peer
+    /// does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         self.bound(program)?;
@@ -231,30 +232,27 @@ impl<K: Calls> Epoll<K> {
     }
 
     fn handle_socket<P: Program>(&mut self, program: &mut P, token: Token, flags: EventFlags) {
-        let Some(socket) = self.live(token) else {
-            return;
-        };
+        let Some(socket) = self.live(token) else { return };
         let key = socket.key;
         if socket.connecting {
-            self.connected(program, key, token);
+            self.connected(program, token);
         }
         if self.live(token).is_some_and(|socket| socket.datagrams.is_some()) {
-            return self.datagrams_ready(program, key, token, flags);
+            return self.datagrams_ready(program, token, flags);
         }
         let closing = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
         if flags.intersects(EventFlags::IN | closing) {
-            self.readable(program, key, token, flags.intersects(closing));
+            self.readable(program, token, flags.intersects(closing));
         }
         if flags.contains(EventFlags::OUT) && self.flush(token) {
             program.handle_drained(self, key, token);
         }
     }
 
-    fn connected<P: Program>(&mut self, program: &mut P, key: u32, token: Token) {
-        let Some(socket) = live(&mut self.sockets, token) else {
-            return;
-        };
+    fn connected<P: Program>(&mut self, program: &mut P, token: Token) {
+        let Some(socket) = live(&mut self.sockets, token) else { return };
         socket.connecting = false;
+        let key = socket.key;
         match socket.fd.as_ref().map(|fd| self.calls.connected(fd)) {
             // An established connection gets a reset (a refused one gets another error). So the
             // peer accepted, and reset the connection before we looked.
@@ -284,8 +282,7 @@ impl<K: Calls> Epoll<K> {
     /// Ending a connection during its setup would abort it (`inet_shutdown` in `SYN_SENT`).
     fn end_if_asked(&mut self, token: Token) {
         let Some(socket) = live(&mut self.sockets, token) else { return };
-        let sent = socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty());
-        if !socket.ending || !sent || socket.connecting {
+        if !socket.ending || !socket.nothing_to_send() || socket.connecting {
             return;
         }
         socket.ending = false;
@@ -302,8 +299,7 @@ impl<K: Calls> Epoll<K> {
         let paces = self.paces(connecting);
         let socket = &mut self.sockets[index as usize];
         let token = Token { index, generation: socket.generation };
-        let data = u64::from(index) | (u64::from(token.generation) << 32);
-        if let Err(errno) = self.calls.watch(&self.epoll, &fd, data, interest(false)) {
+        if let Err(errno) = self.calls.watch(&self.epoll, &fd, data_of(token), interest(false)) {
             self.free.push(index);
             return Err(errno);
         }
@@ -336,10 +332,8 @@ impl<K: Calls> Epoll<K> {
     fn arm_again(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let flags = interest(socket.reading_paused);
-        let generation = u64::from(token.generation) << 32;
-        let data = u64::from(token.index) | generation;
-        let socket = &self.sockets[token.index as usize];
-        if let Some(fd) = &socket.fd {
+        let data = data_of(token);
+        if let Some(fd) = &self.sockets[token.index as usize].fd {
             let _ = self.calls.watch_anew(&self.epoll, fd, data, flags);
         }
     }
@@ -497,10 +491,8 @@ impl<K: Calls> Net for Epoll<K> {
     }
 
     fn finish(&mut self, token: Token) {
-        let Some(socket) = self.live(token) else {
-            return;
-        };
-        if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty()) {
+        let Some(socket) = self.live(token) else { return };
+        if socket.nothing_to_send() {
             self.close(token);
         } else {
             socket.finishing = true;
@@ -513,6 +505,11 @@ impl<K: Calls> Net for Epoll<K> {
 fn live(sockets: &mut [Socket], token: Token) -> Option<&mut Socket> {
     let socket = sockets.get_mut(token.index as usize)?;
     (socket.generation == token.generation && socket.fd.is_some()).then_some(socket)
+}
+
+/// What an event of a socket carries.
+fn data_of(token: Token) -> u64 {
+    u64::from(token.index) | u64::from(token.generation) << 32
 }
 
 /// The events that a socket is registered for; errors and hang-ups are always reported.

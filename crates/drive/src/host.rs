@@ -7,10 +7,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Pins the calling thread to one CPU.
-///
-/// # Errors
-/// When the CPU does not exist or is not granted to this process.
+/// Pins the calling thread to one CPU. It fails if the CPU does not exist or is not granted to this
+/// process.
 pub fn pin_to_cpu(cpu: u32) -> std::io::Result<()> {
     let mut set = CpuSet::new();
     if cpu as usize >= CpuSet::MAX_CPU {

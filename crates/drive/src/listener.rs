@@ -22,9 +22,6 @@ pub struct Listener {
 impl Listener {
     /// Binds and listens. Several threads may share a port, but not a Unix socket. A Unix socket
     /// that nobody listens on any more is replaced.
-    ///
-    /// # Errors
-    /// The kernel's error: the address is in use, not local, or not permitted.
     pub fn bind(address: &Address, shared: bool) -> io::Result<Self> {
         let fd = stream_socket(address)?;
         let address = match address {
@@ -57,10 +54,6 @@ impl Listener {
 
     /// Binds a datagram socket; several threads may share a port, and the kernel gives each peer to
     /// one of them.
-    ///
-    /// # Errors
-    /// The kernel's error: the address is in use, not local, or not permitted; or it is no IP
-    /// address.
     pub fn bind_datagrams(address: &Address, shared: bool) -> io::Result<Self> {
         let (fd, address) = datagram_socket::bind(address, shared)?;
         Ok(Listener { fd, address, transport: Transport::Datagram })

@@ -145,10 +145,8 @@ pub trait Net {
     /// Sets the coalescing of events from now on; at first there is none.
     fn coalesce(&mut self, _coalescing: Coalescing) {}
 
-    /// Begins to connect; `key` comes back with every event of this socket.
-    ///
-    /// # Errors
-    /// The kernel's immediate error; a later one comes as `handle_connect_error`.
+    /// Begins to connect; `key` comes back with every event of this socket. An error is immediate;
+    /// a later one comes as `handle_connect_error`.
     fn connect(
         &mut self,
         key: u32,

@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 
 use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
 use trueload_load::Stop;
-use trueload_meter::{Failed, Packed, Series, Sparse};
+use trueload_meter::{Packed, Series, Sparse};
 
 use crate::blobs::Blobs;
 use crate::failure::{Failure, refused};
@@ -24,8 +24,7 @@ use crate::machine::Use;
 use crate::origins::{self, Division};
 use crate::plan;
 use crate::protocol::{
-    AddressPlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan, Ready, SharePlan,
-    Tick, ToEngine,
+    AddressPlan, FromEngine, GeneratePlan, Measurement, PhasePlan, Ready, SharePlan, Tick, ToEngine,
 };
 use crate::role::{self, Event};
 use crate::secrets;
@@ -119,9 +118,6 @@ pub struct Role {
 
 impl Role {
     /// Checks the plan, and starts to connect unless bodies are still to come.
-    ///
-    /// # Errors
-    /// When the plan cannot be carried out.
     pub fn new(plan: GeneratePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
         plan::check(&plan)?;
         let mut role = Role {
@@ -289,7 +285,7 @@ impl Role {
                 driver: self.driven.driver.clone(),
                 driver_note: self.driven.note.clone(),
                 reasons: sums::reasons(&sum.reasons),
-                tls: sum.secured.as_ref().map(sums::tls),
+                tls: sum.secured.clone(),
                 certificate: None,
             }))?;
         }
@@ -326,7 +322,6 @@ impl Role {
             Report::Settled(index, failed) => {
                 let phase = &mut self.phases[index];
                 phase.settling = Stand::Charge;
-                let failed = failed.into_iter().map(FailedMessage::from).collect();
                 emit(&FromEngine::Settled { id: phase.id.clone(), failed })?;
             }
             Report::Ended => self.ended += 1,
@@ -451,8 +446,7 @@ impl role::Role for Role {
             }
             ToEngine::Charge { id, failed } => {
                 let index = self.await_no_longer(&id, Stand::Charge)?;
-                let failed = failed.into_iter().map(Failed::from).collect();
-                self.send_to_all(&Command::Charge(index, failed));
+                self.send_to_all(&Command::Charge(index, failed.into()));
                 Ok(())
             }
             _ => {

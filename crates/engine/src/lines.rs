@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::protocol::{FailedMessage, FromEngine, SentPlan, ToEngine};
+use trueload_meter::Failed;
+
+use crate::protocol::{FromEngine, Sent, ToEngine};
 use crate::unread::Watched;
 
 /// The longest line taken: a body of 48 MiB in base64.
@@ -33,10 +35,7 @@ macro_rules! fields {
     }};
 }
 
-/// Parses one line of the front.
-///
-/// # Errors
-/// A sentence that names the field, for every line that is not a message of this protocol.
+/// Parses one line of the front. An error is a sentence that names the field.
 pub fn parse(line: &str) -> Result<ToEngine, LineError> {
     let value: Value =
         serde_json::from_str(line).map_err(|error| LineError(format!("not JSON: {error}")))?;
@@ -58,8 +57,8 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "clock" => fields!(rest, Clock { id: u64 }),
         "distance" => fields!(rest, Distance { cpus: [u32; 2] }),
         "speeds" => fields!(rest, Speeds { cpus: Vec<u32> }),
-        "settle" => fields!(rest, Settle { id: String, sent: SentPlan, until_ns: Option<u64> }),
-        "charge" => fields!(rest, Charge { id: String, failed: Vec<FailedMessage> }),
+        "settle" => fields!(rest, Settle { id: String, sent: Sent, until_ns: Option<u64> }),
+        "charge" => fields!(rest, Charge { id: String, failed: Vec<Failed> }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(LineError(format!(
@@ -120,10 +119,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
     }
 }
 
-/// Writes one line of the engine.
-///
-/// # Errors
-/// When stdout is gone; the engine then ends.
+/// Writes one line of the engine. It fails when stdout is gone; the engine then ends.
 pub fn emit(message: &FromEngine) -> io::Result<()> {
     // Written in pieces, not built as a whole before: the result of a phase may be tens of MB.
     let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, Watched(io::stdout().lock()));

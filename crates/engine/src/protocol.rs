@@ -4,14 +4,15 @@
 //! an engine of different versions never half-understand each other. All times are nanoseconds; all
 //! clocks are the engine's monotonic one.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use trueload_meter::{
-    Bin, Counts, Datagrams, Deliveries, Early, EncodedTimes, FlowReport, Kinds, Openings, Packed,
-    Redirects, SessionMeter, SlotSums, Streams, TargetMeter,
+    Bin, Counts, Datagrams, Deliveries, Early, EncodedTimes, Failed, FlowReport, Kinds, Openings,
+    Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter,
 };
 use trueload_wire::account::Account;
 
@@ -31,7 +32,6 @@ mod scenario;
 mod seen;
 mod serve;
 mod served;
-mod settling;
 mod stages;
 mod tls;
 
@@ -51,10 +51,14 @@ pub use scenario::{FromPlan, StepPlan, TakePlan, ThinkPlan};
 pub use seen::{Concurrent, Interval, Span};
 pub use serve::ServePlan;
 pub use served::Served;
-pub use settling::{DeliveryFault, FailedMessage, SentPlan};
 pub use stages::{ArrivalsPlan, StagePlan, StopPlan};
-pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
+pub use tls::{ServeTlsPlan, TlsPlan, TrustPlan};
 pub use trueload_wire::parts::{End as StreamEndPlan, Kind as StreamKindPlan, Rule as StreamPlan};
+pub use trueload_wire::tls::Secured as Tls;
+
+/// The number of the last message of a broadcast of each sender that sent any in a phase. Senders are
+/// numbered over all engines, messages of each from 1 over all phases.
+pub type Sent = BTreeMap<u32, u32>;
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 ///
@@ -109,7 +113,7 @@ pub enum ToEngine {
         id: String,
         /// What all engines have sent in it.
         #[serde(deserialize_with = "untagged")]
-        sent: SentPlan,
+        sent: Sent,
         /// What has not come by then on this engine's clock is lost; null for the timeout from now on.
         until_ns: Option<u64>,
     },
@@ -119,7 +123,7 @@ pub enum ToEngine {
         /// The phase.
         id: String,
         /// Messages of all engines; each takes its own.
-        failed: Vec<FailedMessage>,
+        failed: Vec<Failed>,
     },
     /// The front is alive. Without this line for 2 s, the engine ends.
     Lease,
@@ -352,7 +356,7 @@ pub enum FromEngine {
         id: String,
         /// The number of the last message of each sender of this engine.
         #[serde(deserialize_with = "untagged")]
-        sent: SentPlan,
+        sent: Sent,
     },
     /// A broadcast that several engines share: the other engines' messages of a phase are over
     /// here. See `charge`.
@@ -360,7 +364,7 @@ pub enum FromEngine {
         /// The phase.
         id: String,
         /// Messages that failed here; if there are very many, the first ones.
-        failed: Vec<FailedMessage>,
+        failed: Vec<Failed>,
     },
     /// The progress of a phase, at least every 250 ms.
     Tick(#[serde(deserialize_with = "untagged")] Tick),
@@ -404,7 +408,7 @@ pub(crate) fn is_zero(count: &u64) -> bool {
 }
 
 /// Progress of a phase since the tick before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tick {
     /// The time of the tick, on the engine's clock.

@@ -82,7 +82,6 @@ fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
     request::check_request("replay.requests", &request)?;
     let RequestPlan { method, path, headers, .. } = &request;
     let texts = Texts { method, path, headers, body: body.as_deref() };
-    let (text, whole) = (request::text(plan, &texts, false), request::whole(plan, &texts, false));
     let rules = Rules {
         statuses: statuses.or_else(|| plan.expect.statuses.clone()),
         body: None,
@@ -90,7 +89,7 @@ fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
         idempotent: request::is_idempotent(method),
         limits: Limits::default(),
     };
-    Ok(Target { text, whole, rules })
+    Ok(request::target(plan, request::cut(plan, &texts, false), rules))
 }
 
 /// The entries in their pieces; none if they are no recording.

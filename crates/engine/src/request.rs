@@ -103,7 +103,7 @@ pub(crate) fn sending(
     if let Some(requests) = recorded(plan, blobs)? {
         return Ok(Sending::Several(requests));
     }
-    let targets = all(plan).map(|(_, request, expect)| target(plan, request, expect, blobs));
+    let targets = all(plan).map(|(_, request, expect)| planned(plan, request, expect, blobs));
     let targets: Vec<_> = targets.collect();
     if let Some(alike) = alike(plan, &targets) {
         return Ok(Sending::Alike(alike));
@@ -192,34 +192,23 @@ pub(crate) fn columns(plan: &GeneratePlan) -> &[String] {
     plan.data.as_ref().map_or(&[], |data| &data.columns)
 }
 
-/// A request in the form of each version that a plan may speak. It may have placeholders if it is a
-/// `template`.
-pub(crate) fn text(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> Text {
-    let columns = template.then(|| columns(plan));
-    let http1 = || match columns {
-        Some(columns) => Template::with_columns(texts, columns),
-        None => Template::plain(texts),
-    };
+/// A request before it has a version's form. It may have placeholders if it is a `template`.
+pub(crate) fn cut(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> message::Template {
+    message::Template::new(texts, template.then(|| columns(plan)))
+}
+
+/// A request in the form of each version that a plan may speak, and in none if redirects are
+/// followed, with the rules for its answers.
+pub(crate) fn target(plan: &GeneratePlan, request: message::Template, rules: Rules) -> Target {
     let scheme = if plan.tls.is_some() { "https" } else { "http" };
-    let http2 = || match columns {
-        Some(columns) => http2::request::Template::with_columns(scheme, texts, columns),
-        None => http2::request::Template::plain(scheme, texts),
-    };
-    match plan.http2 {
+    let (http1, http2) =
+        (|| Template::of(&request), || http2::request::Template::of(scheme, &request));
+    let text = match plan.http2 {
         None => Text::Http1(http1()),
         Some(terms) if terms.http1_pipeline.is_none() => Text::Http2(http2()),
         Some(_) => Text::Both(http1(), http2()),
-    }
-}
-
-/// The same in no version's form, if redirects are followed.
-pub(crate) fn whole(
-    plan: &GeneratePlan,
-    texts: &Texts<'_>,
-    template: bool,
-) -> Option<Box<message::Template>> {
-    let columns = template.then(|| columns(plan));
-    plan.follow.map(|_| Box::new(message::Template::new(texts, columns)))
+    };
+    Target { text, whole: plan.follow.map(|_| Box::new(request)), rules }
 }
 
 /// Copies of a request in a row: no more than one connection takes at once, nor than is worth
@@ -231,7 +220,8 @@ fn burst(request: &Arc<[u8]>, depth: usize) -> Arc<[u8]> {
     }
 }
 
-fn target(
+/// What is sent for a request of a plan.
+fn planned(
     plan: &GeneratePlan,
     request: &RequestPlan,
     expect: &ExpectPlan,
@@ -240,9 +230,7 @@ fn target(
     let body = blobs.get(request.body_sha256.as_ref());
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let texts = Texts { method, path, headers: &request.headers, body: body.map(Vec::as_slice) };
-    let (text, whole) =
-        (text(plan, &texts, request.template), whole(plan, &texts, request.template));
-    Target { text, whole, rules: rules(request, expect, blobs) }
+    target(plan, cut(plan, &texts, request.template), rules(request, expect, blobs))
 }
 
 /// The rules for a good answer to a request.

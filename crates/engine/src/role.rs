@@ -28,16 +28,11 @@ pub enum Event {
 
 /// One role of the engine: its running threads, and the conversion of their reports to lines.
 pub trait Role {
-    /// Handles a message of the front: one more phase, or a body.
-    ///
-    /// # Errors
-    /// When it does not fit this role or the earlier messages.
+    /// Handles a message of the front: one more phase, or a body. A failure means that it does not
+    /// fit this role or the earlier messages.
     fn handle_message(&mut self, message: ToEngine) -> Result<(), Failure>;
 
-    /// Handles a report of a thread.
-    ///
-    /// # Errors
-    /// When stdout is gone.
+    /// Handles a report of a thread. It fails when stdout is gone.
     fn handle_event(&mut self, event: Event) -> Result<(), Failure>;
 
     /// Tells every thread to end.

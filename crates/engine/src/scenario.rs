@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use trueload_wire::message::{Site, Texts};
+use trueload_wire::message::{BUILT_IN, Site, Texts, is_name};
 
 use trueload_load::Mix;
-use trueload_wire::session::{BUILT_IN, Extractor, Script, Take, is_name};
+use trueload_wire::session::{Extractor, Script, Take};
 
 use crate::blobs::Blobs;
 use crate::failure::{Failure, refused};

@@ -56,9 +56,6 @@ impl Mark {
 impl Role {
     /// Checks the plan, binds, starts the threads and reports `ready`, unless a certificate is
     /// still to come.
-    ///
-    /// # Errors
-    /// When the plan cannot be carried out or the address cannot be bound.
     pub fn new(plan: ServePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
         if plan.protocol != PROTOCOL {
             return refused(format_args!("protocol: must be {PROTOCOL}"));

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Class, Counts, Deliveries, Meter, Packed, SlotSums, Sparse, SumNs};
+use trueload_meter::{Class, Deliveries, Meter, SlotSums, Sparse, SumNs};
 use trueload_wire::account::Account;
-use trueload_wire::tls::Secured;
 
 use crate::exchange;
-use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
-use crate::protocol::{
-    Connections, DataUse, GeneratePlan, Generator, Lateness, Measurement, Stalls, Tick, Tls,
-};
+use crate::generator::{self, Connected, DoneReport, TickReport};
+use crate::protocol::{Connections, DataUse, GeneratePlan, Generator, Lateness, Measurement, Tick};
 use crate::threads::Driven;
 
 pub(crate) fn add(into: &mut Sparse, from: impl Iterator<Item = (u32, u64)>) {
@@ -38,15 +35,6 @@ pub(crate) fn reasons(found: &[(Class, String)]) -> BTreeMap<Class, String> {
     first
 }
 
-/// The result of a handshake in the protocol's form.
-pub(crate) fn tls(secured: &Secured) -> Tls {
-    Tls {
-        version: secured.version.to_owned(),
-        cipher: secured.cipher.clone(),
-        alpn: secured.alpn.clone(),
-    }
-}
-
 /// The sum of the threads' connection reports.
 pub(crate) fn connected(threads: &[(u32, Connected)]) -> Connected {
     let began_ns = threads.iter().map(|(_, thread)| thread.began_ns).min().unwrap_or(0);
@@ -64,17 +52,7 @@ pub(crate) fn connected(threads: &[(u32, Connected)]) -> Connected {
 
 /// The totals of the latest ticks of all threads as one tick.
 pub(crate) fn tick(at_ns: u64, id: &str, threads: &[TickReport]) -> Tick {
-    let mut sum = Tick {
-        at_ns,
-        id: Some(id.to_owned()),
-        counts: Counts::default(),
-        latency: Packed::default(),
-        service: Packed::default(),
-        open: 0,
-        bytes_in: 0,
-        bytes_out: 0,
-        busiest_ns: 0,
-    };
+    let mut sum = Tick { at_ns, id: Some(id.to_owned()), ..Tick::default() };
     for thread in threads {
         sum.counts.merge(&thread.counts);
         sum.open += thread.open;
@@ -244,19 +222,9 @@ fn lateness(threads: &[DoneReport]) -> Lateness {
     }
     Lateness {
         waited_ns: waited_ns.max().unwrap_or(0),
-        stopped: by_length(&sum.stopped),
-        queued: by_length(&sum.queued),
+        stopped: sum.stopped.seen().collect(),
+        queued: sum.queued.seen().collect(),
     }
-}
-
-fn by_length(stalls: &ByLength) -> Vec<Stalls> {
-    let report = |(at_least_ns, seen): (u64, generator::Stalls)| Stalls {
-        at_least_ns,
-        count: seen.count,
-        ns: seen.ns,
-        requests: seen.requests,
-    };
-    stalls.seen().map(report).collect()
 }
 
 fn generator(plan: &GeneratePlan, driven: &Driven, threads: &[DoneReport]) -> Generator {

@@ -59,9 +59,6 @@ pub(crate) fn driven(drivers: &[Driver]) -> Driven {
 }
 
 /// Creates a driver for one thread.
-///
-/// # Errors
-/// When the kernel grants no descriptors.
 pub(crate) fn driver(
     settings: &Settings,
     clock: Clock,
@@ -72,9 +69,6 @@ pub(crate) fn driver(
 }
 
 /// Starts one thread that runs `program` over a driver of its own.
-///
-/// # Errors
-/// When the kernel grants no thread.
 pub(crate) fn start<C, P: Program + Send + 'static>(
     name: &str,
     cpu: Option<u32>,
@@ -127,9 +121,6 @@ pub(crate) fn tell_of_defects(sink: &Sender<Event>) {
 }
 
 /// Starts a thread with this name; nobody waits for its end.
-///
-/// # Errors
-/// When the kernel grants no thread.
 pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     thread::Builder::new()
         .name(name.to_owned())

@@ -5,7 +5,7 @@
 //! given up (`!` and the number).
 
 use std::sync::mpsc::{Receiver, Sender};
-use trueload_wire::message::{Rules, Texts};
+use trueload_wire::message::{self, Rules, Texts};
 
 use trueload_drive::{Net, Program};
 use trueload_engine::generator::{
@@ -274,7 +274,8 @@ fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty()
 #[test]
 fn times_of_http_2_are_those_of_the_window_and_counts_go_on_in_the_drain() {
     let texts = Texts { method: "GET", path: "/", headers: &[], body: None };
-    let sending = Sending::http2(Template::plain("http", &texts), Rules::default());
+    let request = message::Template::new(&texts, None);
+    let sending = Sending::http2(Template::of("http", &request), Rules::default());
     let plain = Plain::new(sending, None);
     let http = OverHttp2::new(Http2::new(Windows::RFC), plain, false);
     let mut play = Play::of(http, 3);

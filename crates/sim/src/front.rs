@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use trueload_engine::generator::{
-    Command, Connected, DoneReport, NewPart, PhaseShare, Report, Sent, TickReport,
+    Command, Connected, DoneReport, NewPart, PhaseShare, Report, TickReport,
 };
+use trueload_engine::protocol::Sent;
 use trueload_load::Stop;
 use trueload_meter::Failed;
 

@@ -149,10 +149,6 @@ impl<T: Copy + PartialEq> Client<T> {
 impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     type Tag = T;
 
-    fn reset(&mut self) {
-        *self = Client::default();
-    }
-
     #[inline]
     fn asked(&self) -> &Asked<T> {
         &self.asked

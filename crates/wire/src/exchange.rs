@@ -36,14 +36,11 @@ impl<T> Outcome<T> {
     /// The outcome of one request with a complete answer, good or bad, in a protocol without status
     /// and content.
     #[inline]
-    #[must_use]
     pub fn answered(tag: T, ending: Ending, first_byte_ns: u64) -> Self {
-        let (complete, status, content) = (true, None, None);
-        Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content }
+        Outcome { complete: true, ..Outcome::unanswered(tag, ending, first_byte_ns) }
     }
 
     /// The outcome of one request that ended without a complete answer.
-    #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {
         let (complete, status, content) = (false, None, None);
         Outcome { tag, count: 1, ending, complete, status, first_byte_ns: now_ns, content }
@@ -328,14 +325,16 @@ impl<T: Copy + PartialEq> Asked<T> {
 }
 
 /// A machine whose requests end in the order in which they were asked.
-pub trait InOrder {
+pub trait InOrder: Default {
     /// What the caller knows about a request. (An associated type, not a parameter, so that no
     /// other crate can implement [`InOrder`] for a machine of this crate. Machines that are not in
     /// order can then implement [`Exchange`] themselves.)
     type Tag: Copy + PartialEq + 'static;
 
     /// Prepares for a fresh connection. All outstanding requests must have been ended before.
-    fn reset(&mut self);
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
 
     /// The requests that were asked.
     fn asked(&self) -> &Asked<Self::Tag>;
@@ -439,12 +438,8 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         if self.stalls_at_ns().is_none_or(|at_ns| at_ns > now_ns) {
             return Disposition::Open;
         }
-        self.asked_mut().end_all(
-            now_ns,
-            Ending::TimeoutStall,
-            Ending::TimeoutFirstByte,
-            on_outcome,
-        );
+        let (first, rest) = (Ending::TimeoutStall, Ending::TimeoutFirstByte);
+        self.asked_mut().end_all(now_ns, first, rest, on_outcome);
         Disposition::Broken
     }
 

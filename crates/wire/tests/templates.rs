@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use trueload_wire::http1::request::{FedRequest, RequestParser};
 use trueload_wire::http1::template::Template;
-use trueload_wire::message::{Filling, Limits, Texts};
+use trueload_wire::message::{self, Filling, Limits, Texts};
 
 /// A request of this number, whose random numbers are the second times 1, 2, …, or from 700 on.
 struct Numbered(u64, Option<u64>, Vec<Vec<u8>>);
@@ -36,6 +36,10 @@ fn written(template: &Template, counter: u64) -> String {
     String::from_utf8(bytes).expect("a text")
 }
 
+fn filled(texts: &Texts<'_>) -> Template {
+    Template::of(&message::Template::new(texts, Some(&[])))
+}
+
 fn post<'a>(path: &'a str, headers: &'a [(String, String)], body: Option<&'a [u8]>) -> Texts<'a> {
     Texts { method: "POST", path, headers, body }
 }
@@ -44,7 +48,7 @@ fn post<'a>(path: &'a str, headers: &'a [(String, String)], body: Option<&'a [u8
 fn places_are_filled_in_wherever_they_stand_and_the_length_is_that_of_the_body() {
     let headers = [("Host".to_owned(), "h{random}".to_owned())];
     let body = br#"{"id":{counter},"x":{"r":{random}}}"#;
-    let template = Template::filled(&post("/a?{counter}&{random}", &headers, Some(body)));
+    let template = filled(&post("/a?{counter}&{random}", &headers, Some(body)));
     let head = "POST /a?9&700 HTTP/1.1\r\nHost: h701\r\nContent-Length: 22\r\n\r\n";
     assert_eq!(written(&template, 9), format!(r#"{head}{{"id":9,"x":{{"r":702}}}}"#));
     let longer = written(&template, 12_345);
@@ -68,7 +72,7 @@ fn two_braces_stand_for_one_where_there_is_a_place() {
         ("/{Counter}", "/{Counter}"),
         ("/{random}{counter}{random}", "/7005701"),
     ] {
-        let template = Template::filled(&post(text, &[], None));
+        let template = filled(&post(text, &[], None));
         assert_eq!(written(&template, 5), format!("POST {sent} HTTP/1.1\r\n\r\n"), "{text}");
     }
 }
@@ -76,16 +80,17 @@ fn two_braces_stand_for_one_where_there_is_a_place() {
 #[test]
 fn a_request_that_is_always_the_same_is_one_piece() {
     let headers = [("A".to_owned(), "b".to_owned())];
-    let template = Template::filled(&post("/", &headers, Some(b"{}")));
+    let template = filled(&post("/", &headers, Some(b"{}")));
     let fixed: &[u8] = template.fixed().expect("one piece");
     assert_eq!(fixed, b"POST / HTTP/1.1\r\nA: b\r\nContent-Length: 2\r\n\r\n{}");
-    let empty = Template::filled(&post("/{counter}", &[], Some(b"")));
+    let empty = filled(&post("/{counter}", &[], Some(b"")));
     assert_eq!(written(&empty, 1), "POST /1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
 }
 
 #[test]
 fn what_is_not_to_be_filled_in_is_sent_as_it_stands() {
-    let template = Template::plain(&post("/{counter}", &[], Some(b"{random}")));
+    let template =
+        Template::of(&message::Template::new(&post("/{counter}", &[], Some(b"{random}")), None));
     let fixed: &[u8] = template.fixed().expect("one piece");
     assert_eq!(fixed, b"POST /{counter} HTTP/1.1\r\n\r\n{random}");
 }
@@ -94,7 +99,7 @@ fn with_values(path: &str, header: &str, body: &str, values: &[&str]) -> String 
     let columns = ["name", "b", "c"].map(str::to_owned);
     let headers = [("Host".to_owned(), header.to_owned())];
     let texts = post(path, &headers, Some(body.as_bytes()));
-    let template = Template::with_columns(&texts, &columns);
+    let template = Template::of(&message::Template::new(&texts, Some(&columns)));
     let values = values.iter().map(|value| value.as_bytes().to_vec()).collect();
     String::from_utf8(bytes_of(&template, &Numbered(5, None, values))).expect("a text")
 }
@@ -160,7 +165,7 @@ proptest! {
         let body = body.concat();
         let host = [("Host".to_owned(), "{counter}".to_owned())];
         let texts = post("/{random}/{counter}", &host, Some(body.as_bytes()));
-        let template = Template::filled(&texts);
+        let template = filled(&texts);
         let bytes = bytes_of(&template, &Numbered(counter, Some(random), Vec::new()));
         let mut parser = RequestParser::new();
         let (taken, fed) = parser.feed(&bytes, &Limits::default()).expect("a legal request");

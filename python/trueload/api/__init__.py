@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trueload.api.results.ab import AbResult
     from trueload.api.results.suite import SuiteResult
     from trueload.interrupt import Interrupt
-    from trueload.store.runs import Run
+    from trueload.store.rows import Run
 
 _OF_SUITES = {
     **OF_PRINTING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueload.commands.command_line import CommandLine
     from trueload.commands.job import Job, RunWriter
     from trueload.interrupt import Interrupt
+    from trueload.record.certainty import Ruling
 
 # Options of what is printed and where; a caller of a function cannot use them.
 OF_PRINTING = {
@@ -76,7 +77,8 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
     return Result(
         records=done.records,
         run_id=done.saved.run_id,
-        crossed=tuple(each.sentence() for each in done.over),
+        crossed=_sentences(done.rulings, "crossed"),
+        undecided=_sentences(done.rulings, "undecided"),
         notes=tuple(notes),
     )
 
@@ -98,10 +100,15 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
     return Result(
         records=(deciding(job.search, done.taken).record,),
         run_id=done.saved.run_id,
-        crossed=tuple(each.sentence() for each in done.over),
+        crossed=_sentences(done.rulings, "crossed"),
+        undecided=_sentences(done.rulings, "undecided"),
         notes=tuple(notes),
         search=Search(job.search, done.taken),
     )
+
+
+def _sentences(rulings: Iterable[Ruling], state: str) -> tuple[str, ...]:
+    return tuple(ruling.why for ruling in rulings if ruling.state == state)
 
 
 def warn_unsaved(saved: RunWriter, stacklevel: int = 6) -> None:

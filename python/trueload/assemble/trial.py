@@ -23,15 +23,7 @@ from trueload.assemble.server import (
 from trueload.machine.accounting import accounts_for_all, covers
 from trueload.protocol import plan
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan, WsEchoPlan
-from trueload.protocol.plan import (
-    Counts,
-    Generate,
-    Histograms,
-    Measurement,
-    Ready,
-    Requests,
-    Tick,
-)
+from trueload.protocol.plan import Counts, Generate, Histograms, Measurement, Ready, Requests, Tick
 from trueload.record import figures
 from trueload.record.account import TrialFacts
 from trueload.record.accounts import ACCOUNTS

@@ -59,7 +59,9 @@ def run_ab(job: AbJob) -> int:
     with at_terminal(first, "ab") as (interrupt, watch):
         done, saved = measure_ab(job, interrupt, watch=watch)
         strict, interrupted = first.given.strict, interrupt.requested
-        code = exit_code(done.records, done.crossed, interrupted=interrupted, strict=strict)
+        code = exit_code(done.records, (), interrupted=interrupted, strict=strict)
+        if code == ExitCode.OK and done.crossed:
+            code = ExitCode.THRESHOLD
         return code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
 
 

@@ -71,8 +71,9 @@ Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
 
 Exit codes: 0 measured, verdict valid or suspect; 1 a --fail-on threshold was crossed, or no load
 keeps to the --limit; 2 wrong command or file, nothing was sent; 3 nothing could be measured;
-4 measured, but invalid (with --strict, also suspect); 70 a bug in trueload; 71 the machine refused
-a thread, memory or a system call; 74 the result could not be saved or written; 130 interrupted.
+4 measured, but invalid (with --strict, also suspect), or too disturbed to decide a threshold;
+70 a bug in trueload; 71 the machine refused a thread, memory or a system call; 74 the result could
+not be saved or written; 130 interrupted.
 """
 
 

@@ -27,7 +27,7 @@ from trueload.places.local import LocalPlace
 from trueload.places.names import Placement
 from trueload.places.open import open_places
 from trueload.runner import needs
-from trueload.subjects.manifest import select_subjects
+from trueload.subjects.selection import select_subjects
 from trueload.text import plain
 from trueload.trial.ceiling import calibrate
 from trueload.units import NS_PER_S

@@ -21,8 +21,9 @@ from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import output as opened
 from trueload.files.outputs import write_text
 from trueload.files.private import make_folder
+from trueload.store.rows import Run
 from trueload.store.run_files import is_file, restore
-from trueload.store.runs import Run, Store
+from trueload.store.runs import Store
 
 if TYPE_CHECKING:
     from trueload.report.html.page import Plot

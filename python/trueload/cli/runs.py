@@ -36,8 +36,10 @@ from trueload.report.suite_json import rows_json
 from trueload.report.times import quantile_text
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.search.result import read_plan, read_steps, search_lines
-from trueload.store.runs import DamagedRow, Row, Run, Store
-from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable, tabulate
+from trueload.suites.summary import collect
 from trueload.text import plain
 from trueload.units import format_count
 from trueload.verdict import CHECKS

@@ -15,7 +15,8 @@ from trueload.commands.options import AsJsonOption
 from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink
-from trueload.store.runs import Run, Store
+from trueload.store.rows import Run
+from trueload.store.runs import Store
 from trueload.units import AGE_NS_MAX, format_size, parse_duration
 
 

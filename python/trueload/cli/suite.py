@@ -22,9 +22,11 @@ from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt
 from trueload.report import apachebench, table
 from trueload.report.suite_json import suite_json
-from trueload.store.runs import Run, StoreError
+from trueload.store.rows import Run
+from trueload.store.runs import StoreError
 from trueload.suites.execute import Execution, HostsLostError
-from trueload.suites.summary import LoadTable, collect, tabulate
+from trueload.suites.load_tables import LoadTable, tabulate
+from trueload.suites.summary import collect
 
 
 def register(app: typer.Typer) -> None:

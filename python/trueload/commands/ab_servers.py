@@ -34,7 +34,8 @@ from trueload.runner.cpus import (
 from trueload.runner.hosts import LocalHost, SubjectHost
 from trueload.runner.trials import Setting, TrialResult, run_subject
 from trueload.subjects.contracts import Contract, load_http_contract
-from trueload.subjects.manifest import Subject, parse_selects, select_subjects
+from trueload.subjects.manifest import Subject
+from trueload.subjects.selection import parse_selects, select_subjects
 from trueload.text import plain
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec, repetition

@@ -21,7 +21,8 @@ from trueload.request.route import Route, check_sources
 from trueload.request.traffic import Traffic
 from trueload.request.url import Url
 from trueload.search.execute import SearchPlan
-from trueload.store.runs import Run, RunState, Store, StoreError
+from trueload.store.rows import Run, RunState
+from trueload.store.runs import Store, StoreError
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 

@@ -17,9 +17,10 @@ from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files import outputs
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
+from trueload.record.certainty import Ruling
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import Crossing, direction_note
+from trueload.record.thresholds import direction_note
 from trueload.report.live import Watch, stop_key, watch
 from trueload.report.tls import reasons_text, tls_hint
 from trueload.request.redact import redact_url
@@ -49,11 +50,12 @@ def code_after(show: Callable[[], bool], code: ExitCode, *, interrupted: bool) -
 
 
 def exit_code(
-    records: Sequence[Record], over: Sequence[Crossing], *, interrupted: bool, strict: bool = False
+    records: Sequence[Record], rulings: Sequence[Ruling], *, interrupted: bool, strict: bool = False
 ) -> ExitCode:
     """Return the exit code of the command.
 
-    If several apply, the first of 130, 71, 3, 4, 74, 1, 0 is taken.
+    If several apply, the first of 130, 71, 3, 4, 74, 1, 0 is taken. But where conditions were given
+    and all are decided, 1 or 0 comes before 4, whatever the verdict.
     """
     if interrupted:
         return ExitCode.INTERRUPTED
@@ -61,10 +63,12 @@ def exit_code(
         return ExitCode.MACHINE
     if all(record.connections.established == 0 for record in records):
         return ExitCode.NOTHING_MEASURED
+    states = {ruling.state for ruling in rulings}
     bad = {"invalid", "suspect"} if strict else {"invalid"}
-    if any(record.verdict in bad for record in records):
+    is_bad = any(record.verdict in bad for record in records)
+    if "undecided" in states or (is_bad and (strict or not states)):
         return ExitCode.INVALID
-    return ExitCode.THRESHOLD if over else ExitCode.OK
+    return ExitCode.THRESHOLD if "crossed" in states else ExitCode.OK
 
 
 def notes_of(job: Job) -> Callable[[str], None]:
@@ -96,10 +100,11 @@ def note_recording(job: Job) -> None:
             notes_of(job)(f"note: {plain(note)}")
 
 
-def report_crossings(over: Sequence[Crossing]) -> None:
-    """Report the thresholds that were crossed."""
-    for crossing in over:
-        sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
+def report_rulings(rulings: Sequence[Ruling]) -> None:
+    """Report the conditions that were crossed, undecided, or kept in spite of a disturbance."""
+    for ruling in rulings:
+        if ruling.why:
+            sys.stderr.write(f"threshold {ruling.state}: {ruling.why}\n")
 
 
 def report_shortfall(job: Job, records: Sequence[Record]) -> None:

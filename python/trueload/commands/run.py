@@ -31,7 +31,7 @@ from trueload.commands.output import (
     note_directions,
     note_recording,
     notes_of,
-    report_crossings,
+    report_rulings,
     report_shortfall,
     write_json,
 )
@@ -41,8 +41,8 @@ from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_first
+from trueload.record.certainty import Ruling, rule
 from trueload.record.schema import Record
-from trueload.record.thresholds import Crossing, crossed
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed, result_json
 from trueload.report.heading import Heading
@@ -67,16 +67,16 @@ def run_job(job: Job) -> int:
     with at_terminal(job, job.workload.kind) as (interrupt, watch):
         done = measure_job(job, interrupt, watch=watch, announce=notes_of(job))
         strict, interrupted = job.given.strict, interrupt.requested
-        code = exit_code(done.records, done.over, interrupted=interrupted, strict=strict)
+        code = exit_code(done.records, done.rulings, interrupted=interrupted, strict=strict)
         return code_after(lambda: _show(job, done), code, interrupted=interrupted)
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """The result of a job: its trials, in order, and the thresholds that they crossed."""
+    """The result of a job: its trials, in order, and what became of its thresholds."""
 
     records: tuple[Record, ...]
-    over: tuple[Crossing, ...]
+    rulings: tuple[Ruling, ...]
     saved: RunWriter
 
 
@@ -109,7 +109,7 @@ def measure_job(
             if interrupt.requested:
                 break
         saved.end(interrupt.requested)
-    return JobResult(tuple(records), tuple(crossed(job.thresholds, records)), saved)
+    return JobResult(tuple(records), tuple(rule(job.thresholds, records)), saved)
 
 
 def _show(job: Job, done: JobResult) -> bool:
@@ -121,6 +121,6 @@ def _show(job: Job, done: JobResult) -> bool:
     unwritten = write_json(job.given.json_path, whole)
     rows = [measured_row(number, record) for number, record in enumerate(records, 1)]
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
-    report_crossings(done.over)
+    report_rulings(done.rulings)
     report_shortfall(job, records)
     return saved.report_unsaved(unwritten)

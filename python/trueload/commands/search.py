@@ -20,7 +20,7 @@ from trueload.commands.output import (
     at_terminal,
     code_after,
     notes_of,
-    report_crossings,
+    report_rulings,
     report_shortfall,
     write_json,
 )
@@ -30,8 +30,9 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
 from trueload.protocol.load_options import LoadOptions
+from trueload.record.certainty import Ruling, rule
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, Crossing, crossed, parse_condition
+from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.heading import search_heading
@@ -99,10 +100,10 @@ def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search: its steps, and the thresholds that the deciding one crossed."""
+    """The result of a search: its steps, and what became of the thresholds in the deciding one."""
 
     taken: tuple[StepResult, ...]
-    over: tuple[Crossing, ...]
+    rulings: tuple[Ruling, ...]
     saved: RunWriter
 
 
@@ -141,8 +142,8 @@ def measure_search(
             taken.append(each)
             on_step(taken)
         saved.end(interrupt.requested)
-        over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
-    return SearchResult(tuple(taken), tuple(over), saved)
+        rulings = rule(job.thresholds, [deciding(plan, taken).record]) if taken else []
+    return SearchResult(tuple(taken), tuple(rulings), saved)
 
 
 def _measure(
@@ -205,7 +206,7 @@ def run_search(job: Job, plan: SearchPlan) -> int:
         code = exit_code(
             plan,
             done.taken,
-            crossed=bool(done.over),
+            rulings=done.rulings,
             interrupted=interrupted,
             strict=job.given.strict,
         )
@@ -238,7 +239,7 @@ def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) 
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     if taken:
         report_shortfall(job, [taken[0].record])
-    report_crossings(done.over)
+    report_rulings(done.rulings)
     return saved.report_unsaved(unwritten)
 
 

@@ -46,7 +46,7 @@ from trueload.protocol.plan import (
 )
 from trueload.request.exchange import Exchange, WsBroadcast, WsEcho
 from trueload.request.route import UNIX, socket_path
-from trueload.trial.spec import Interrupt as Asked
+from trueload.trial.spec import Interrupt as InterruptRequest
 
 READY_S = 10.0
 STOP_S = 2.0
@@ -135,7 +135,7 @@ SERVERS: dict[str, ReferenceServer] = {
 """The reference servers by name of the protocol."""
 
 
-def begin(engine: Engine, serving: Serving, interrupt: Asked) -> Ready | None:
+def begin(engine: Engine, serving: Serving, interrupt: InterruptRequest) -> Ready | None:
     """Make an engine serve; return its message once it listens.
 
     Returns None if the end was asked for before. Raises ``UserError``, ``EngineError``.
@@ -164,7 +164,7 @@ def parse_listen(text: str) -> str:
     return text
 
 
-def _await_ready(engine: Engine, interrupt: Asked, listen: str) -> Ready | None:
+def _await_ready(engine: Engine, interrupt: InterruptRequest, listen: str) -> Ready | None:
     for _ in range(int(READY_S / POLL_S)):
         message = engine.receive(POLL_S)
         if isinstance(message, Ready):

@@ -44,9 +44,11 @@ from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import SearchOutcome, sweep
 from trueload.runner.verify import require_library
-from trueload.store.runs import Run, Store, StoreError
+from trueload.store.rows import Run
+from trueload.store.runs import Store, StoreError
 from trueload.subjects.contracts import AnyContract, load_contract
-from trueload.subjects.manifest import Subject, parse_selects
+from trueload.subjects.manifest import Subject
+from trueload.subjects.selection import parse_selects
 from trueload.suites.broadcast import measure_broadcast
 from trueload.suites.changes import Changes
 from trueload.suites.choose import choose_subjects

@@ -6,7 +6,8 @@ from trueload.commands.folders import find_folder
 from trueload.commands.suite_options import Pair
 from trueload.errors import UserError
 from trueload.machine.facts import is_virtual_machine
-from trueload.subjects.manifest import Subject, parse_selects, select_subjects
+from trueload.subjects.manifest import Subject
+from trueload.subjects.selection import parse_selects, select_subjects
 from trueload.suites.ranks import REPETITIONS_MIN
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from trueload.stats import (
+from trueload.repetitions import (
     Interval,
     coefficient_of_variation,
     interval,

@@ -16,7 +16,7 @@ from trueload.compare.trials import METRICS, claimed_together, invalid_text, sid
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
 from trueload.record.turn import Letter, Turn
-from trueload.stats import ratio
+from trueload.repetitions import ratio
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from trueload.record.schema import Record
 from trueload.search.decide import SafeLoad
 from trueload.search.execute import outcome
 from trueload.search.result import deciding, read_plan, read_steps
+from trueload.store.rows import Row
 from trueload.store.run_files import (
     HINT,
     NOT_UNDERSTOOD,
@@ -24,7 +25,7 @@ from trueload.store.run_files import (
     read_json,
     to_record,
 )
-from trueload.store.runs import Row, Store
+from trueload.store.runs import Store
 from trueload.suites.http import PlannedHttp, http_labels, labelled_http
 from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.suites.window import PlannedStages

@@ -17,13 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from trueload.machine.processes import (
-    PROC,
-    descendants,
-    proc_text,
-    process_name,
-    stat_fields,
-)
+from trueload.machine.processes import PROC, descendants, proc_text, process_name, stat_fields
 from trueload.machine.throttling import ThrottleCounters, read_throttled
 
 NS_PER_S = 1_000_000_000

@@ -25,13 +25,7 @@ from trueload.record.sample import complete as complete
 from trueload.record.sample import sample
 from trueload.record.schema import Host, Record
 from trueload.record.stalls import our_stalls
-from trueload.stats import (
-    RANKED,
-    can_bound,
-    decode_histogram,
-    merge_sparse,
-    parse_percentile,
-)
+from trueload.stats import RANKED, can_bound, decode_histogram, merge_sparse, parse_percentile
 
 OF_ANSWERS = ("min", "mean", "max", "stdev")
 """Figures that cover answers only, even where others have no time."""

@@ -48,6 +48,7 @@ SCHEMA = 1
 
 Verdict = Literal["valid", "suspect", "invalid"]
 Status = Literal["pass", "bound", "warn", "fail", "n/a"]
+Direction = Literal["exact", "at_most", "at_least", "unknown"]
 """``bound``: nothing is wrong, but the throughput is only a lower bound."""
 REDIRECT = "a redirect to "
 """What the engine's reason has before the URL that a redirect leads to."""
@@ -399,6 +400,15 @@ class Trouble(Model):
     """One line for people."""
 
 
+class Bounds(Model):
+    """Where the truth lies, seen from a figure: a disturbed run still bounds what it moved one way.
+    Every figure of a kind is moved alike."""
+
+    latency: Direction = "exact"
+    throughput: Direction = "exact"
+    errors: Direction = "exact"
+
+
 class Record(Model):
     """What a trial leaves. If a client was measured, ``generator`` is the client's process tree,
     ``server`` our reference server, and ``plan.generate`` what the client was told, in a
@@ -417,6 +427,8 @@ class Record(Model):
     verdict: Verdict
     lower_bound: bool = False
     """A faster generator might have shown more throughput."""
+    bounds: Bounds | None = left_out()
+    """What the figures are certain of, whatever the verdict; null in records of before."""
     checks: tuple[Check, ...]
     counts: Counts
     warmup: Warmup

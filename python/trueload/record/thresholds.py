@@ -35,7 +35,8 @@ from trueload.record.figures import (
     without_time,
 )
 from trueload.record.schema import Record
-from trueload.stats import median, parse_percentile
+from trueload.repetitions import median
+from trueload.stats import parse_percentile
 from trueload.units import (
     format_count,
     format_duration,

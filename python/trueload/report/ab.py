@@ -26,7 +26,7 @@ from trueload.report.accounts.tls import tls_text
 from trueload.report.compare import ShownComparison, finite, pairs_text, ratio_grid, ratio_json
 from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.text import plain
 from trueload.units import format_rate
 from trueload.verdict import decide, is_lower_bound, worst_checks

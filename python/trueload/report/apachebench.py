@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from trueload.record.accounts.idle import Idle
 from trueload.report.accounts.idle import step_text
 from trueload.report.columns import verdict_of
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.load_tables import LoadTable
+from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import TOO_FEW, format_count, format_duration, format_rate, format_size
 from trueload.verdict.apachebench import ApacheBench, Percentile, Times

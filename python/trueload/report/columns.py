@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trueload import stats
+from trueload import repetitions
 from trueload.record.bound import at_least, verdict_text
 from trueload.report.grid import Grid
 from trueload.suites.figures import SHOWN_RANKS, Figures
@@ -176,7 +176,7 @@ def _within(row: Row) -> str | None:
 def _ratio(row: Row) -> str | None:
     """The median ratio to the reference, with its interval."""
     ratios = row.summary.ratios if row.which == "median" else ()
-    middle, within = stats.median(ratios), stats.interval(ratios)
+    middle, within = repetitions.median(ratios), repetitions.interval(ratios)
     if middle is None or within is None:
         return None
     return f"{middle:.3f} ({within.low:.3f}-{within.high:.3f})"

@@ -17,8 +17,8 @@ from trueload.compare.difference import CLAIMS, Ratio
 from trueload.compare.trials import Comparison, RowCompared, RowCrossing
 from trueload.record.bound import verdict_text
 from trueload.record.figures import label
+from trueload.repetitions import PAIRS_MOST, Interval
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
-from trueload.stats import PAIRS_MOST, Interval
 from trueload.text import plain
 from trueload.units import TOO_FEW, format_count, format_duration
 

@@ -24,7 +24,7 @@ from trueload.report.hgrm import hgrm
 from trueload.report.sheets import HOSTS, TRIALS, host_rows, row_values
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.units import format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trueload.store.runs import Outcome
-from trueload.suites.summary import LoadTable, Summary
+from trueload.store.rows import Outcome
+from trueload.suites.load_tables import LoadTable
+from trueload.suites.summary import Summary
 from trueload.text import plain
 
 NO_REASON = "no reason given"

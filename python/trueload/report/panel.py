@@ -14,14 +14,7 @@ from functools import partial
 
 from trueload.protocol.plan import Open, Stage, Tick
 from trueload.record import figures
-from trueload.report.course import (
-    Course,
-    Point,
-    busy_of,
-    per_s_of,
-    recent_service,
-    seconds_of,
-)
+from trueload.report.course import Course, Point, busy_of, per_s_of, recent_service, seconds_of
 from trueload.report.doubts import doubts
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Block, lay_out
@@ -40,13 +33,7 @@ from trueload.request.exchange import WsBroadcast
 from trueload.stats import Distribution, Quantile
 from trueload.text import plain
 from trueload.trial.spec import Progress, TrialSpec
-from trueload.units import (
-    format_bound,
-    format_count,
-    format_duration,
-    format_rate,
-    format_size,
-)
+from trueload.units import format_bound, format_count, format_duration, format_rate, format_size
 
 HOSTS_SHOWN = 8
 VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`

@@ -18,9 +18,10 @@ from trueload.record.bound import at_least
 from trueload.report.columns import CLIENTS, SERVERS, Kind, rows_of, verdict_of
 from trueload.report.grid import Grid, csv_rows, html_cell, html_table, text_lines
 from trueload.stats import Quantile
-from trueload.store.runs import DamagedRow, Row
+from trueload.store.rows import DamagedRow, Row
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.plan import PlannedLoad, SuitePlan
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import TOO_FEW, largest_text
 from trueload.verdict.apachebench import ApacheBench, Times

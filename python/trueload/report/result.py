@@ -9,29 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trueload.protocol.plan import (
-    Closed,
-    Counts,
-    Duration,
-    LoadPlan,
-    Open,
-    Requests,
-    Stage,
-    Turns,
-)
+from trueload.protocol.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
+from trueload.record.certainty import usable_text
 from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
 from trueload.record.memory import growth_text
 from trueload.record.schema import REPORTED_STATUSES, Check, Record
+from trueload.repetitions import coefficient_of_variation, interval, median
 from trueload.report.accounts import following
 from trueload.report.accounts.idle import idle_text
 from trueload.report.accounts.tls import tls_text
 from trueload.report.client_result import busy_text, by_count, client_headline, client_lines
 from trueload.report.times import quantile_text, times_text
 from trueload.report.tls import failure_reasons
-from trueload.stats import coefficient_of_variation, interval, median
 from trueload.text import plain
 from trueload.units import (
     Ramp,
@@ -43,13 +35,7 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import (
-    client_parts,
-    is_lower_bound,
-    offered_per_s,
-    sent_per_s,
-    worst_checks,
-)
+from trueload.verdict import client_parts, is_lower_bound, offered_per_s, sent_per_s, worst_checks
 from trueload.verdict.common import in_flight, times
 from trueload.verdict.limit import limit_text
 from trueload.verdict.slots import idle_closed_text
@@ -99,6 +85,7 @@ def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "driver", _driver(record)
     yield "moved", moved_text([record.cpu_distance])
     yield "partial", _partial(record)
+    yield "usable", usable_text(record)
 
 
 def _of_client(record: Record, client: ClientEnd) -> list[str]:

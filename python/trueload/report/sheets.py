@@ -17,7 +17,7 @@ from trueload.report.account import Column, Type, times_columns
 from trueload.report.accounts import ACCOUNTS
 from trueload.report.accounts.deliveries import DELIVERIES
 from trueload.stats import Distribution
-from trueload.store.runs import DamagedRow, Row
+from trueload.store.rows import DamagedRow, Row
 from trueload.verdict import offered_per_s
 
 COUNTS = ("scheduled", "unsent", "issued", "ok", "stale")

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from trueload import stats
+from trueload import repetitions
 from trueload.errors import UserError
 from trueload.record.removed_fields import without_removed
 from trueload.record.schema import Check
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.suites.figures import SHOWN_RANKS, Figures
+from trueload.suites.load_tables import LoadTable, run_verdict
 from trueload.suites.plan import SuitePlan
-from trueload.suites.summary import LoadTable, Summary, run_verdict
+from trueload.suites.summary import Summary
 
 SCHEMA = 1
 HIDDEN = {
@@ -95,7 +96,7 @@ def _row(summary: Summary) -> dict[str, Any]:
         "counted": summary.counted,
         "interval": asdict(summary.interval) if summary.interval is not None else None,
         "ratio_interval": None
-        if (within := stats.interval(summary.ratios)) is None
+        if (within := repetitions.interval(summary.ratios)) is None
         else asdict(within),
         "figures": _figures(figures),
         "best": _figures(best),

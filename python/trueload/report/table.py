@@ -23,14 +23,15 @@ from trueload.report.grid import (
 from trueload.report.missing_loads import NO_REASON, reasons_once, titled, under_no_load
 from trueload.search.broadcast_rows import clients_header
 from trueload.suites.definition import PublishedTable
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.ranks import REPETITIONS_MIN
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
-    "≥: the generator was at its limit, and the server may carry more. A row with a rank after it"
-    " carried less."
+    "≥: at least this much: the generator was at its limit, or the run was disturbed. A row with a"
+    " rank after it carried less."
 )
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."

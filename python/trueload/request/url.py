@@ -46,7 +46,6 @@ FAMILIES = (HTTP, WS)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
 _SCHEME_CUT_SHORT = re.compile(r"([A-Za-z]+):/*(.*)", re.ASCII)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
-_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 from trueload.errors import ExitCode
 from trueload.record import figures
 from trueload.record.accounts.deliveries import across_text
+from trueload.record.certainty import Ruling
 from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
@@ -112,7 +113,7 @@ def exit_code(
     plan: SearchPlan,
     taken: Sequence[StepResult],
     *,
-    crossed: bool = False,
+    rulings: Sequence[Ruling] = (),
     interrupted: bool = False,
     strict: bool = False,
 ) -> ExitCode:
@@ -128,10 +129,11 @@ def exit_code(
         return ExitCode.MACHINE
     if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
-    verdict = deciding(plan, taken).record.verdict
-    if verdict == "invalid" or (strict and verdict == "suspect"):
+    verdict, states = deciding(plan, taken).record.verdict, {each.state for each in rulings}
+    if verdict == "invalid" or (strict and verdict == "suspect") or "undecided" in states:
         return ExitCode.INVALID
-    return ExitCode.THRESHOLD if crossed or not isinstance(done, SafeLoad) else ExitCode.OK
+    is_over = "crossed" in states or not isinstance(done, SafeLoad)
+    return ExitCode.THRESHOLD if is_over else ExitCode.OK
 
 
 def search_json(

@@ -1,5 +1,5 @@
 """Measured runs, kept in one SQLite file.
 
-`runs` reads and writes them · `delete` removes them · `file` the file and its damage ·
-`lock` who is writing.
+`rows` the values · `runs` reads and writes them · `delete` removes them · `file` the file and its
+damage · `lock` who is writing.
 """

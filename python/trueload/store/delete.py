@@ -17,7 +17,8 @@ from pathlib import Path
 
 from trueload.errors import ExitCode, UserError
 from trueload.store.file import StoreError, read_error, write_error
-from trueload.store.runs import _RUN_COLUMNS, Run, Store, _checksum, _run_fields
+from trueload.store.rows import RUN_COLUMNS, Run, checksum_of, run_fields
+from trueload.store.runs import Store
 from trueload.store.tags import remove_tag
 
 AT_ONCE = 100  # each takes an open file until all of them are gone
@@ -107,7 +108,7 @@ def _delete(db: sqlite3.Connection, run: Run) -> None:
         ended_at=None,
         row_count=0,
     )
-    fields = _run_fields(gone)
-    columns = ", ".join(f"{name} = ?" for name in _RUN_COLUMNS.split(", "))
+    fields = run_fields(gone)
+    columns = ", ".join(f"{name} = ?" for name in RUN_COLUMNS.split(", "))
     db.execute("DELETE FROM rows WHERE run_seq = ?", (run.seq,))
-    db.execute(f"UPDATE runs SET {columns} WHERE seq = ?", (*fields, _checksum(fields), run.seq))
+    db.execute(f"UPDATE runs SET {columns} WHERE seq = ?", (*fields, checksum_of(fields), run.seq))

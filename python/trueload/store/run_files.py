@@ -13,7 +13,8 @@ from typing import Any
 from trueload.errors import UserError
 from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.store.runs import Store
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
 FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed, it takes several times that

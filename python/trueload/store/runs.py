@@ -13,25 +13,19 @@ is a ``StoreError``.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
-
-from pydantic import ValidationError
 
 from trueload.closeable import Closeable
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
-from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
 from trueload.store.file import (
     BUSY_TIMEOUT_S,
-    VALUE_BYTES_MAX,
     Connection,
     StoreError,
     begin,
@@ -43,75 +37,34 @@ from trueload.store.file import (
     write_error,
 )
 from trueload.store.lock import HeldError, RunLock, is_held
+from trueload.store.rows import (
+    ROW_COLUMNS,
+    RUN_COLUMNS,
+    SEQ_MAX,
+    UNREADABLE,
+    DamagedRow,
+    Outcome,
+    Row,
+    Run,
+    RunState,
+    checksum_of,
+    insert_row,
+    insert_run,
+    run_fields,
+    to_row,
+    to_run,
+    to_text,
+)
 from trueload.store.tags import check_name, read_tags, remove_tag, write_tag
 
-__all__ = ["DamagedRow", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
+__all__ = ["Store", "StoreError", "default_path"]
 
-Outcome = Literal["measured", "skipped", "failed", "unsupported"]
-RunState = Literal["running", "finished", "partial", "interrupted", "deleted"]
-"""``partial``: it ended by itself, but less was measured than was planned."""
 
-UNREADABLE = "it cannot be read"
-SEQ_MAX = 2**63 - 1
 # Limits on reading behind a damaged page. So many numbers are tried one by one, which takes about
 # half a second. ``MISSING_MAX`` missing rows are reported one by one.
 ALONE_MAX = 50_000
 CIRCLES_MAX = 8  # so many of these tries may take all of a statement's steps
 MISSING_MAX = 10_000
-
-_RUN_COLUMNS = (
-    "seq, id, kind, title, command, plan, seed, started_at, state, ended_at, row_count, checksum"
-)
-_ROW_COLUMNS = (
-    "seq, run_seq, number, key, labels, outcome, reason, detail, added_at, record, checksum"
-)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One execution of a suite or of a single command.
-
-    ``kind`` is the verb (``http``, ``suite``); ``plan`` is JSON; ``command`` holds no secret.
-    """
-
-    seq: int
-    id: str
-    kind: str
-    title: str
-    command: tuple[str, ...]
-    plan: Any
-    seed: int | None
-    started_at: str
-    state: RunState
-    ended_at: str | None
-    row_count: int
-
-
-@dataclass(frozen=True)
-class Row:
-    """One cell of a run: measured (it has a ``record``), or not (it has a ``reason``).
-
-    ``key`` names the cell within the plan (for resuming), ``labels`` describe it for tables,
-    ``detail`` has more than one line, such as the tail of a log.
-    """
-
-    seq: int
-    number: int
-    key: str
-    labels: dict[str, str]
-    outcome: Outcome
-    reason: str | None
-    detail: str | None
-    added_at: str
-    record: Record | None
-
-
-@dataclass(frozen=True)
-class DamagedRow:
-    """A row that is not as it was written; ``number`` is None if not even that can be read."""
-
-    number: int | None
-    why: str
 
 
 class Store(Closeable):
@@ -177,7 +130,7 @@ class Store(Closeable):
                         kind=kind,
                         title=title,
                         command=tuple(command),
-                        plan=json.loads(_to_text(plan)),
+                        plan=json.loads(to_text(plan)),
                         seed=seed,
                         started_at=now_iso(),
                         state="running",
@@ -187,7 +140,7 @@ class Store(Closeable):
                     if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
                         break
                 held = stack.enter_context(self._lock(run))
-                _insert_run(db, run)
+                insert_run(db, run)
             # Not before: a run that could not be written leaves its number to the next one.
             stack.pop_all()
             self._held.append(held)
@@ -253,7 +206,7 @@ class Store(Closeable):
                 added_at=now_iso(),
                 record=record,
             )
-            _insert_row(db, run, row)
+            insert_row(db, run, row)
             self._update_run(db, now, row_count=row.number)
         return row
 
@@ -271,18 +224,18 @@ class Store(Closeable):
             return here
         with self._writing() as db:
             restored = replace(run, seq=_next_seq(db, "runs"))
-            _insert_run(db, restored)
+            insert_run(db, restored)
             for row in rows:
                 if isinstance(row, Row):
-                    _insert_row(db, restored, replace(row, seq=_next_seq(db, "rows")))
+                    insert_row(db, restored, replace(row, seq=_next_seq(db, "rows")))
         return restored
 
     def _update_run(self, db: sqlite3.Connection, run: Run, **changes: Any) -> Run:
         changed = replace(run, **changes)
-        fields = _run_fields(changed)
+        fields = run_fields(changed)
         db.execute(
             "UPDATE runs SET state = ?, ended_at = ?, row_count = ?, checksum = ? WHERE seq = ?",
-            (changed.state, changed.ended_at, changed.row_count, _checksum(fields), changed.seq),
+            (changed.state, changed.ended_at, changed.row_count, checksum_of(fields), changed.seq),
         )
         return changed
 
@@ -358,8 +311,8 @@ class Store(Closeable):
         with contextlib.suppress(StoreError):
             run = self._run_by_seq(run.seq)  # again: more rows may have come since the caller's
         expected = 1
-        for fields in self._scan("rows", _ROW_COLUMNS, "run_seq = ?", (run.seq,)):
-            row = _to_row(fields)
+        for fields in self._scan("rows", ROW_COLUMNS, "run_seq = ?", (run.seq,)):
+            row = to_row(fields)
             if isinstance(row, DamagedRow):
                 yield DamagedRow(expected, row.why)
                 expected += 1
@@ -373,23 +326,23 @@ class Store(Closeable):
         """One row of the run by its sequence number; None if it has no such row."""
         try:
             found = self._db.execute(
-                f"SELECT {_ROW_COLUMNS} FROM rows NOT INDEXED WHERE run_seq = ? AND seq = ?",
+                f"SELECT {ROW_COLUMNS} FROM rows NOT INDEXED WHERE run_seq = ? AND seq = ?",
                 (run.seq, seq),
             ).fetchone()
         except sqlite3.DatabaseError:
             return DamagedRow(None, UNREADABLE)
-        return None if found is None else _to_row(found)
+        return None if found is None else to_row(found)
 
     # ---- reading, row by row, so that one bad page does not hide the rest
 
     def _run_by_seq(self, seq: int) -> Run:
         try:
             found = self._db.execute(
-                f"SELECT {_RUN_COLUMNS} FROM runs WHERE seq = ?", (seq,)
+                f"SELECT {RUN_COLUMNS} FROM runs WHERE seq = ?", (seq,)
             ).fetchone()
         except sqlite3.DatabaseError as error:
             raise read_error(self.path, error) from error
-        run = DamagedRow(None, UNREADABLE) if found is None else _to_run(found)
+        run = DamagedRow(None, UNREADABLE) if found is None else to_run(found)
         if isinstance(run, DamagedRow):
             raise read_error(self.path, run.why)
         return run
@@ -397,10 +350,10 @@ class Store(Closeable):
     def _scan_runs(self) -> Iterator[Run | DamagedRow]:
         last = self._last_seq("runs")  # before the scan: more may come meanwhile
         expected = 1
-        for fields in self._scan("runs", _RUN_COLUMNS, "1", ()):
+        for fields in self._scan("runs", RUN_COLUMNS, "1", ()):
             yield from _missing(expected, fields[0], numbered=False)
             expected = fields[0] + 1
-            yield _to_run(fields)
+            yield to_run(fields)
         if last is None:
             yield DamagedRow(None, "it cannot be read how many runs there are")
         else:
@@ -500,84 +453,3 @@ def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged
     if end - first > MISSING_MAX:
         more = end - first - MISSING_MAX
         yield DamagedRow(None, f"{more:,} more are missing")
-
-
-def _insert_run(db: sqlite3.Connection, run: Run) -> None:
-    _insert(db, "runs", _RUN_COLUMNS, _run_fields(run))
-
-
-def _insert_row(db: sqlite3.Connection, run: Run, row: Row) -> None:
-    _insert(db, "rows", _ROW_COLUMNS, _row_fields(run.seq, row))
-
-
-def _insert(db: sqlite3.Connection, table: str, columns: str, fields: tuple[Any, ...]) -> None:
-    marks = ", ".join("?" * (len(fields) + 1))
-    db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", (*fields, _checksum(fields)))
-
-
-def _to_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _checksum(fields: tuple[Any, ...]) -> bytes:
-    """SHA-256 over every column with its type and length, so that no two rows hash alike."""
-    digest = hashlib.sha256()
-    for field in fields:
-        raw = field if isinstance(field, bytes) else repr(field).encode()
-        digest.update(f"{type(field).__name__}:{len(raw)}:".encode() + raw)
-    return digest.digest()
-
-
-def _run_fields(run: Run) -> tuple[Any, ...]:
-    """The values of the columns but the checksum; fields are in the same order as columns."""
-    texts = {"command": _to_text(run.command), "plan": _to_text(run.plan)}
-    return tuple((run.__dict__ | texts).values())
-
-
-def _row_fields(run_seq: int, row: Row) -> tuple[Any, ...]:
-    record = None if row.record is None else zlib.compress(row.record.model_dump_json().encode())
-    seq, *others = (row.__dict__ | {"labels": _to_text(row.labels), "record": record}).values()
-    return (seq, run_seq, *others)
-
-
-def _to_run(fields: tuple[Any, ...]) -> Run | DamagedRow:
-    if _checksum(fields[:-1]) != fields[-1]:
-        return DamagedRow(None, "its content does not match its checksum")
-    seq, id_, kind, title, command, plan, *others = fields[:-1]
-    try:
-        words, planned = tuple(json.loads(command)), json.loads(plan)
-    except (ValueError, RecursionError) as error:
-        return DamagedRow(None, f"it cannot be read by this version: {error}")
-    return Run(seq, id_, kind, title, words, planned, *others)
-
-
-def _in_one_line(error: Exception) -> str:
-    """The first mistake, and where it is: a record of another version may lack dozens of fields."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first, *rest = error.errors(include_url=False)
-    place = ".".join(str(part) for part in first["loc"])
-    more = f", and {len(rest)} more" if rest else ""
-    return f"{place}: {first['msg']}{more}"
-
-
-def _unpack(record: bytes) -> bytes:
-    """Decompress a record. Raises ``ValueError`` and ``zlib.error``."""
-    unpacking = zlib.decompressobj()
-    text = unpacking.decompress(record, VALUE_BYTES_MAX)
-    if unpacking.unconsumed_tail or not unpacking.eof:
-        raise ValueError("it is cut short, or larger than any record")
-    return text
-
-
-def _to_row(fields: tuple[Any, ...]) -> Row | DamagedRow:
-    seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
-    if _checksum(fields[:-1]) != fields[-1]:
-        return DamagedRow(None, "its content does not match its checksum")
-    try:
-        parsed = None if record is None else read_record(_unpack(record))
-    except (ValueError, zlib.error) as error:  # of another version: the checksum is right
-        return DamagedRow(
-            number, f"its record cannot be read by this version: {_in_one_line(error)}"
-        )
-    return Row(seq, number, key, json.loads(labels), outcome, reason, detail, added_at, parsed)

@@ -1,21 +1,18 @@
-"""Subjects: the programs under test, each a folder with a manifest, and the selection of them.
+"""Subjects: the programs under test, each a folder with a manifest.
 
 How: a manifest is read once, strictly, into one `Subject` per variant. An unknown key is refused
 with the file, the key and the known keys. Nothing is executed here. Commands run in a copy of the
 folder, so a path that leaves it is a mistake of its author, and is refused. A program runs with the
-user's rights, so it is also checked who can change it. The caller decides what to do about a folder
-that cannot be used, so that one does not stop the others.
+user's rights, so it is also checked who can change it.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
-import shlex
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -23,9 +20,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
-from trueload.files.catalogue import trusted_in
 from trueload.files.invalid import Mistake, first_mistake
-from trueload.files.ownership import below, why_not
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN
 from trueload.protocol.plan import Model
@@ -183,14 +178,16 @@ def load_subject(folder: Path) -> list[Subject]:
             raise _unknown_key(path, key, MANIFEST_KEYS)
     variants = data.pop("variants", {})
     if not isinstance(variants, dict):
-        raise _bad(path, "variants", "must be tables such as [variants.tuned]")
+        raise bad_place(path, "variants", "must be tables such as [variants.tuned]")
     subjects = [_subject(folder, "", data, path)]
     for variant, changes in variants.items():
         place = f"variants.{variant}"
         if not NAME_PATTERN.fullmatch(variant):
-            raise _bad(path, place, "a variant's name has letters, digits, '.', '_', '+' and '-'")
+            raise bad_place(
+                path, place, "a variant's name has letters, digits, '.', '_', '+' and '-'"
+            )
         if not isinstance(changes, dict):
-            raise _bad(path, place, "must be a table of what differs")
+            raise bad_place(path, place, "must be a table of what differs")
         for key in changes:
             if key not in VARIANT_KEYS:
                 raise _unknown_key(path, f"{place}.{key}", VARIANT_KEYS)
@@ -223,36 +220,36 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         # Not Path.resolve, which fails on a circle of links.
         if os.path.realpath(path) != os.path.join(os.path.realpath(path.parent), MANIFEST):
-            raise _bad(path, None, "is a link that leads out of the subject's folder")
+            raise bad_place(path, None, "is a link that leads out of the subject's folder")
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
-            raise _bad(path, None, "is no file")
+            raise bad_place(path, None, "is no file")
         return read_toml(path)
     except UnreadableError as error:
-        raise _bad(path, None, str(error)) from None
+        raise bad_place(path, None, str(error)) from None
     except OSError as error:
-        raise _bad(path, None, f"cannot be read: {error.strerror}") from None
+        raise bad_place(path, None, f"cannot be read: {error.strerror}") from None
 
 
 def _invalid(path: Path, prefix: str, mistake: Mistake) -> UserError:
     place = (prefix + mistake.place).removesuffix(".")
     if mistake.is_unknown:
         return _unknown_key(path, place, tuple(Needs.model_fields))
-    return _bad(path, place, mistake.what)
+    return bad_place(path, place, mistake.what)
 
 
 def _unknown_key(path: Path, key: str, known: Iterable[str]) -> UserError:
     return UserError(
-        f"{_shown(path)}: '{key}' is not a manifest key; keys are {', '.join(known)}",
+        f"{shown_path(path)}: '{key}' is not a manifest key; keys are {', '.join(known)}",
         "correct or remove that line",
     )
 
 
-def _bad(path: Path, place: str | None, what: str) -> UserError:
-    where = f"{_shown(path)}: {place}: " if place else f"{_shown(path)}: "
+def bad_place(path: Path, place: str | None, what: str) -> UserError:
+    where = f"{shown_path(path)}: {place}: " if place else f"{shown_path(path)}: "
     return UserError(where + what, "correct the file; `trueload subjects check` tries it")
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """A path as short as possible: relative to the current folder, if it is below that."""
     try:
         return str(path.relative_to(Path.cwd()))
@@ -279,17 +276,19 @@ def contents(subject: Subject) -> dict[Path, Path]:
     manifest = subject.folder / MANIFEST
     found = {path: subject.folder / path for path in sources(subject.folder)}
     for name in subject.manifest.shared:
-        folder = _shared_folder(subject.folder, name)
+        folder = shared_folder(subject.folder, name)
         if not folder.is_dir():
-            raise _bad(manifest, "shared", f"there is no folder {_shown(folder)}")
+            raise bad_place(manifest, "shared", f"there is no folder {shown_path(folder)}")
         for path in sources(folder):
             if path in found:
-                raise _bad(manifest, "shared", f"{path} is there twice, also in {_shown(folder)}")
+                raise bad_place(
+                    manifest, "shared", f"{path} is there twice, also in {shown_path(folder)}"
+                )
             found[path] = folder / path
     return dict(sorted(found.items()))
 
 
-def _shared_folder(folder: Path, name: str) -> Path:
+def shared_folder(folder: Path, name: str) -> Path:
     return folder.parent.parent / SHARED / name
 
 
@@ -301,236 +300,11 @@ def _walk(folder: Path, root: Path, below: Path) -> Iterator[Path]:
                 continue
             if entry.is_symlink():
                 if not Path(entry.path).resolve().is_relative_to(root):
-                    raise _bad(folder / relative, None, "leads out of the subject's folder")
+                    raise bad_place(folder / relative, None, "leads out of the subject's folder")
                 yield relative
             elif entry.is_dir():
                 yield from _walk(folder, root, relative)
             elif entry.is_file():
                 yield relative
             else:
-                raise _bad(folder / relative, None, "is neither a file nor a folder")
-
-
-@dataclass(frozen=True)
-class Select:
-    """One SELECT: NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; `!` in front excludes. Of a
-    subject's own settings the variant is called ``default``."""
-
-    text: str
-    exclude: bool
-    language: str | None
-    name: str
-    variant: str | None
-
-    @classmethod
-    def parse(cls, text: str) -> Select:
-        """Parse a SELECT. Raises ``UserError`` for one that can select nothing."""
-        body = text.strip()
-        exclude = body.startswith("!")
-        head, colon, variant = body.removeprefix("!").partition(":")
-        language, slash, name = head.rpartition("/")
-        if not name or (slash and not language) or "/" in language:
-            raise UserError(
-                f"{text!r} selects no subject",
-                "a SELECT is NAME, LANGUAGE or LANGUAGE/NAME; `!` in front excludes",
-            )
-        variant = "" if variant == DEFAULT_VARIANT else variant
-        return cls(body, exclude, language or None, name, variant if colon else None)
-
-    def means_folder(self, language: str, framework: str) -> bool:
-        """Whether the select can mean a variant of that subject."""
-        if self.language is not None:
-            return (self.language, self.name) == (language, framework)
-        return self.name in (language, framework)
-
-    def means(self, subject: Subject) -> bool:
-        """Whether it means that variant."""
-        return self.means_folder(subject.language, subject.framework) and (
-            self.variant is None or self.variant == subject.variant
-        )
-
-
-def parse_selects(texts: Sequence[str]) -> list[Select]:
-    """Parse the SELECTs of options, each of which may hold several, separated by commas. Raises
-    ``UserError`` for an option that holds none: an empty shell variable does not mean all."""
-    found = []
-    for text in texts:
-        parts = [part for part in text.split(",") if part.strip()]
-        found += [Select.parse(part) for part in parts or [""]]
-    return found
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A folder of the catalogue with a manifest, and why it cannot be used, if its place shows
-    that. `framework` is "" for a whole language whose folder cannot be read."""
-
-    language: str
-    framework: str
-    folder: Path
-    fault: UserError | None = None
-
-    @property
-    def name(self) -> str:
-        """LANGUAGE/NAME, as for a subject."""
-        return f"{self.language}/{self.framework}"
-
-    def load(self) -> list[Subject]:
-        """Load it by ``load_subject``. Also raises ``UserError`` if somebody else can change it."""
-        fault = self.fault or _fault_of_owner(self.folder)
-        if fault is not None:
-            raise fault
-        subjects = load_subject(self.folder)
-        for name in {name for subject in subjects for name in subject.manifest.shared}:
-            shared = _shared_folder(self.folder, name)
-            if shared.exists() and (fault := _fault_of_owner(shared)) is not None:
-                raise fault
-        return subjects
-
-    def is_meant_by(self, selects: Iterable[Select]) -> bool:
-        """Whether one of the selects can mean a variant of it."""
-        return any(select.means_folder(self.language, self.framework) for select in selects)
-
-    def is_named_by(self, selects: Iterable[Select]) -> bool:
-        """Whether one of the selects asks for it by its own name, not by its language."""
-        return self.is_meant_by(
-            select for select in selects if not select.exclude and select.name == self.framework
-        )
-
-
-OnBroken = Callable[[Entry, UserError], None]
-"""Handles an entry that cannot be used, and the reason; may raise."""
-
-
-def refuse_broken(entry: Entry, why: UserError) -> None:
-    """Raise the reason: an ``OnBroken`` for callers that need every entry."""
-    raise why
-
-
-def unless_named(selects: Sequence[Select], on_broken: OnBroken) -> OnBroken:
-    """Raise the reason for an entry selected by name; hand the others to ``on_broken``."""
-
-    def handle(entry: Entry, why: UserError) -> None:
-        if entry.is_named_by(selects):
-            raise why
-        on_broken(entry, why)
-
-    return handle
-
-
-def entries(catalogue: Path) -> list[Entry]:
-    """The folders of all subjects, sorted by language and name."""
-    found = []
-    for language in _folders_in(catalogue):
-        try:
-            folders = _folders_in(language)
-        except OSError as error:
-            found.append(Entry(language.name, "", language, _closed(language, error)))
-            continue
-        for folder in folders:
-            try:
-                os.lstat(folder / MANIFEST)
-                fault = _fault_of_place(folder, catalogue)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                fault = _closed(folder, error)
-            found.append(Entry(language.name, folder.name, folder, fault))
-    return found
-
-
-def _folders_in(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except NotADirectoryError:
-        return []
-
-
-def _closed(folder: Path, error: OSError) -> UserError:
-    return UserError(f"{_shown(folder)}: cannot be read: {error.strerror}", "check its rights")
-
-
-def _fault_of_place(folder: Path, catalogue: Path) -> UserError | None:
-    names = (folder.parent.name, folder.name)
-    if os.path.realpath(folder) != os.path.join(os.path.realpath(catalogue), *names):
-        return _bad(folder, None, "is a link that leads out of its place")
-    unfit = [name for name in names if not NAME_PATTERN.fullmatch(name)]
-    if unfit:
-        return UserError(
-            f"{_shown(folder)}: {unfit[0]!r}: names have letters, digits and . _ + -",
-            "rename the folder",
-        )
-    return None
-
-
-def _fault_of_owner(folder: Path) -> UserError | None:
-    """Refuse what somebody else can change, unless the user has named its place."""
-    catalogue = folder.parent.parent
-    trusted = trusted_in(catalogue)
-    if trusted is None:
-        return None
-    try:
-        for path in (folder.parent, *below(folder, NOT_SOURCES)):
-            if why := why_not(path, trusted):
-                home = shlex.quote(os.path.realpath(catalogue.parent))
-                hint = f"TRUELOAD_HOME={home} uses all that is there as it is"
-                return UserError(f"{why}; what others can change is not run", hint)
-    except OSError as error:
-        return _closed(folder, error)
-    return None
-
-
-def select_subjects(
-    catalogue: Path, selects: Sequence[Select], on_broken: OnBroken = refuse_broken
-) -> list[Subject]:
-    """The variants selected, in the catalogue's order; all without a positive select. `on_broken`
-    is called for each entry that is selected and cannot be used.
-
-    Raises ``UserError`` for a select that matches nothing.
-    """
-    everywhere = entries(catalogue)
-    for select in selects:
-        if not any(entry.is_meant_by([select]) for entry in everywhere):
-            raise _unknown_select(select, everywhere)
-    wanted = [select for select in selects if not select.exclude]
-    unwanted = [select for select in selects if select.exclude]
-    found: list[Subject] = []
-    broken: list[Entry] = []
-    for entry in everywhere:
-        if wanted and not entry.is_meant_by(wanted):
-            continue
-        try:
-            found += entry.load()
-        except UserError as why:
-            broken.append(entry)
-            if not entry.is_meant_by(select for select in unwanted if select.variant is None):
-                on_broken(entry, why)
-    for select in selects:
-        _check_variant(select, found, broken)
-    return [
-        subject
-        for subject in found
-        if (not wanted or any(select.means(subject) for select in wanted))
-        and not any(select.means(subject) for select in unwanted)
-    ]
-
-
-def _check_variant(select: Select, found: Sequence[Subject], broken: Sequence[Entry]) -> None:
-    """Raise ``UserError`` for a variant that no subject has; a broken subject may have it."""
-    if select.variant is None or any(entry.is_meant_by([select]) for entry in broken):
-        return
-    if not any(select.means(subject) for subject in found):
-        known = sorted({s.variant for s in found if s.variant})
-        raise UserError(
-            f"no subject has the variant {select.text!r}",
-            f"variants are {', '.join(known)}" if known else "it has only the default",
-        )
-
-
-def _unknown_select(select: Select, everywhere: Sequence[Entry]) -> UserError:
-    names = {entry.language for entry in everywhere} | {entry.name for entry in everywhere}
-    names |= {entry.framework for entry in everywhere if entry.framework}
-    asked = f"{select.language}/{select.name}" if select.language else select.name
-    near = difflib.get_close_matches(asked, sorted(names), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "`trueload subjects list` shows them"
-    return UserError(f"no subject is called {asked!r}", hint)
+                raise bad_place(folder / relative, None, "is neither a file nor a folder")

@@ -12,14 +12,7 @@ from trueload.record.schema import Record
 from trueload.runner.trials import SearchOutcome, Step
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Done, NoSafeLoad, SafeLoad, Try
-from trueload.search.execute import (
-    SearchPlan,
-    StepResult,
-    outcome,
-    search,
-    spec_at,
-    take,
-)
+from trueload.search.execute import SearchPlan, StepResult, outcome, search, spec_at, take
 from trueload.search.result import deciding, labels, limited_by, sentence
 from trueload.suites.plan import SuitePlan
 from trueload.suites.steps import search_plan

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trueload.errors import UserError
-from trueload.subjects.manifest import (
+from trueload.subjects.manifest import Subject
+from trueload.subjects.selection import (
     Entry,
     Select,
-    Subject,
     entries,
     parse_selects,
     select_subjects,

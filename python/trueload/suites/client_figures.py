@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from trueload import stats
+from trueload import repetitions
 from trueload.record.schema import Record
 
 NS_PER_US = 1_000
@@ -74,5 +74,5 @@ def together(some: Sequence[ClientFigures]) -> ClientFigures | None:
     for each in fields(ClientFigures):
         values = [getattr(one, each.name) for one in some]
         known = [value for value in values if value is not None]
-        found[each.name] = COMBINED.get(each.name, stats.median)(known)
+        found[each.name] = COMBINED.get(each.name, repetitions.median)(known)
     return ClientFigures(**found)

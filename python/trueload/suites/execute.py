@@ -34,7 +34,8 @@ from trueload.runner.cpus import (
 from trueload.runner.files import hard_limit
 from trueload.runner.hosts import LocalHost, SubjectHost
 from trueload.runner.trials import Measure, TrialFailure, TrialResult, run_subject
-from trueload.store.runs import Row, Run, Store
+from trueload.store.rows import Row, Run
+from trueload.store.runs import Store
 from trueload.subjects.contracts import AnyContract, document_bytes
 from trueload.subjects.manifest import Subject
 from trueload.suites.clients import ClientTrials

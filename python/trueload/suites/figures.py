@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trueload import stats
+from trueload import repetitions, stats
 from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
 from trueload.record.account import Account
@@ -28,6 +28,8 @@ from trueload.verdict.apachebench import ApacheBench
 MACHINE_CHECKS = frozenset(
     name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )
+# Those that such a disturbance alone makes fail, too.
+UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
 NS_PER_MS = 1e6
@@ -178,11 +180,18 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         partial=record.partial,
         pair=turn.pair if turn else None,
         side=turn.letter if turn else "",
-        lower_bound=record.lower_bound,
+        lower_bound=record.lower_bound or _is_bounded(record, labels),
         answers=latency.count,
         state=state_of(record),
         remark=growth_text(record.server) or _unkept(record),
     )
+
+
+def _is_bounded(record: Record, labels: Mapping[str, str]) -> bool:
+    """Whether a disturbed trial has at least its throughput."""
+    of_server = record.client is None and "clients" not in labels
+    bounds = record.bounds if record.verdict == "invalid" and of_server else None
+    return bounds is not None and bounds.throughput == "at_least"
 
 
 def _unkept(record: Record) -> str:
@@ -237,9 +246,9 @@ def together(some: Sequence[Figures]) -> Figures:
         return [value for value in values if value is not None]
 
     times = {name: _median_time(name, some) for name in (BOUNDED if carried else SHOWN_RANKS)}
-    peak = stats.median(known("peak_rss_bytes"))
+    peak = repetitions.median(known("peak_rss_bytes"))
     by_rate = sorted(some, key=lambda each: each.ok_per_s or 0.0)
-    medians: dict[str, float | None] = {name: stats.median(known(name)) for name in MEDIANS}
+    medians: dict[str, float | None] = {name: repetitions.median(known(name)) for name in MEDIANS}
     return replace(
         some[-1],
         record_id="",
@@ -288,7 +297,7 @@ def _middle(account: Account, some: Sequence[Figures], by_rate: Sequence[Figures
 def _carried_together(some: Sequence[BroadcastCapacity]) -> BroadcastCapacity | None:
     def middle(name: str) -> float | None:
         values = [getattr(each, name) for each in some]
-        return stats.median([value for value in values if value is not None])
+        return repetitions.median([value for value in values if value is not None])
 
     if not some:
         return None
@@ -304,4 +313,4 @@ def _carried_together(some: Sequence[BroadcastCapacity]) -> BroadcastCapacity | 
 def _median_time(name: str, some: Sequence[Figures]) -> tuple[float | None, bool]:
     """The median of one percentile, in ns, and whether it is only a lower bound."""
     known = ((getattr(each.latency, name), name in each.latency_at_least) for each in some)
-    return stats.median_of_bounds(list(known))
+    return repetitions.median_of_bounds(list(known))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from trueload.protocol.plan import Duration
-from trueload.store.runs import Row
+from trueload.store.rows import Row
 from trueload.suites.figures import Figures
 from trueload.trial.spec import Load
 from trueload.units import NS_PER_S

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from trueload import stats
+from trueload import repetitions, stats
 
 REPETITIONS_MIN = 6
 WRONG_MAX = 0.05
@@ -64,7 +64,7 @@ def known_above(rows: Sequence[RowScore]) -> set[tuple[int, int]]:
     Nothing is known to be above a lower bound, and nothing of a row with a single repetition.
     """
     described = [_describe(row) for row in rows]
-    usual = stats.median([each.variance for each in described if each.count > 1]) or 0.0
+    usual = repetitions.median([each.variance for each in described if each.count > 1]) or 0.0
     described = [replace(each, variance=max(each.variance, usual)) for each in described]
     pairs = [
         (a, b)

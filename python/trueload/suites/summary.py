@@ -12,22 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from trueload import stats
+from trueload import repetitions
 from trueload.record.core_latency import moved_text
-from trueload.record.schema import (
-    Check,
-    CoreLatency,
-    Record,
-    Verdict,
-)
-from trueload.store.runs import DamagedRow, Outcome, Row
-from trueload.suites.definition import PublishedTable
-from trueload.suites.figures import MACHINE_CHECKS, Figures, figures, together
+from trueload.record.schema import Check, CoreLatency, Record, Verdict
+from trueload.store.rows import DamagedRow, Outcome, Row
+from trueload.suites.figures import MACHINE_CHECKS, UNEVEN, Figures, figures, together
 from trueload.suites.pairs import Pairing, is_reference
-from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
-from trueload.suites.ranks import REPETITIONS_MIN, Places, RowScore, known_above, places
+from trueload.suites.plan import Cell, SuitePlan, was_cut_short
+from trueload.suites.ranks import Places, RowScore
 from trueload.suites.states import usual_of
-from trueload.suites.steps import Search, step_text
+from trueload.suites.steps import step_text
 from trueload.verdict import SEVERITY
 from trueload.verdict.apachebench import apachebench
 
@@ -76,7 +70,7 @@ class Summary:
     verdict: Verdict | None
     why: str
     score: float | None = None
-    interval: stats.Interval | None = None
+    interval: repetitions.Interval | None = None
     places: Places | None = None
     trap: bool = False
     repetitions: int = 0
@@ -240,14 +234,13 @@ def summarise(rows: CellRows) -> Summary | None:
         why = f"{why}; {remark}" if why else remark
     if verdict == "valid" and len(rows.digests) > 1:
         verdict, why = "suspect", "the subject changed in mid-run: its repetitions differ in kind"
-    counted = [each for each in alike if each.verdict != "invalid"]
-    shown = alike if verdict == "invalid" or not counted else counted
+    shown = alike if verdict == "invalid" else countable(alike) or alike
     rates = [each.score for each in shown if each.score is not None]
     return replace(
         repeated(_name_of(rows.cell), "", alike, shown),
         verdict=verdict,
         why=why,
-        interval=_bracket(shown) or stats.interval(rates),
+        interval=_bracket(shown) or repetitions.interval(rates),
         record_ids=tuple(each.record_id for each in done),
         trap=rows.cell.subject.trap,
         repetitions=len(done) + len(rows.failed),
@@ -266,10 +259,20 @@ def without_unlike(done: Sequence[Figures], planned: int) -> tuple[list[Figures]
     return [each for each in done if each not in out], out
 
 
+def countable(done: Sequence[Figures]) -> list[Figures]:
+    """The repetitions that are not invalid. If the machine spoiled half of all or more, also those
+    whose throughput is at least what it shows."""
+    able = [each for each in done if each.verdict != "invalid"]
+    if 2 * len(able) > len(done):
+        return able
+    return [each for each in done if each.verdict != "invalid" or each.lower_bound]
+
+
 def has_own_fault(figures: Figures) -> bool:
-    """Whether the repetition is invalid, and not only by what the machine did."""
-    machines = figures.failed_checks and set(figures.failed_checks) <= MACHINE_CHECKS
-    return figures.verdict == "invalid" and not machines
+    """Whether the repetition is invalid, and not only by what the machine did, or made uneven."""
+    failed = set(figures.failed_checks)
+    left = failed - MACHINE_CHECKS - (UNEVEN if failed & MACHINE_CHECKS else set())
+    return figures.verdict == "invalid" and (bool(left) or not failed)
 
 
 def _name_of(cell: Cell) -> str:
@@ -285,7 +288,7 @@ def repeated(
     shown = done if shown is None else shown
     worst = max(done, key=lambda each: ("valid", "suspect", "invalid").index(each.verdict))
     rates = [each.score or 0.0 for each in shown]
-    able = [each for each in done if each.verdict != "invalid"]
+    able = countable(done)
     found = together(shown)
     by_score = sorted(able or done, key=lambda each: each.score or 0.0)
     return Summary(
@@ -295,7 +298,7 @@ def repeated(
         verdict=worst.verdict,
         why="; ".join(worst.reasons) or _all_reasons(done),
         score=found.score,
-        interval=stats.interval(rates),
+        interval=repetitions.interval(rates),
         repetitions=len(done),
         counted=len(shown),
         figures=found,
@@ -310,19 +313,20 @@ def repeated(
     )
 
 
-def _bracket(shown: Sequence[Figures]) -> stats.Interval | None:
+def _bracket(shown: Sequence[Figures]) -> repetitions.Interval | None:
     """Where a single search says that its result lies; of several, their spread does."""
     found = shown[0].carried
     if len(shown) > 1 or found is None or found.above is None:
         return None
-    return stats.Interval(found.clients, found.above, "range")
+    return repetitions.Interval(found.clients, found.above, "range")
 
 
 def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]:
     """The verdict of a cell from its repetitions, with the reason in one line. Pure.
 
     A failure that is the subject's own in any repetition makes the cell invalid. Where the
-    machine spoilt repetitions, more than half of all must be left, and the cell is suspect.
+    machine spoilt repetitions, more than half of all must be left, and the cell is suspect. So it
+    is if less is left, but the spoilt ones have at least the throughput that they show.
     """
     total = len(done) + len(failed)
     invalid = [each for each in done if each.verdict == "invalid"]
@@ -330,6 +334,8 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
         if has_own_fault(each):
             return "invalid", _all_reasons([each])
     if 2 * (len(invalid) + len(failed)) >= total:
+        if not failed and all(each.lower_bound for each in invalid):
+            return "suspect", f"disturbed, so at least this much: {_all_reasons(invalid)}"
         # Why a repetition came to nothing tells more than what the machine did to another.
         return "invalid", failed[-1] if failed else _all_reasons(invalid)
     if invalid:
@@ -367,144 +373,3 @@ def _without_figures(rows: CellRows, outcome: Outcome, why: str) -> Summary:
 
 
 Unit = Literal["requests/s", "messages/s", "clients"]
-
-
-@dataclass(frozen=True)
-class LoadTable:
-    """Programs under the same load, which may be compared: those that are ranked, the best first,
-    and apart from them, with their reasons, the invalid, the traps, and those that were not
-    measured. Of a suite there are `planned`, its load, and `published`, what others said of it. Of
-    clients all loads stand in one table, as published: the load is the first one."""
-
-    title: str
-    unit: Unit
-    everything: tuple[Summary, ...]
-    searches: tuple[Search, ...] = ()
-    published: tuple[PublishedTable, ...] = ()
-    broadcast: bool = False
-    planned: PlannedLoad | None = None
-
-    @property
-    def load(self) -> PlannedLoad:
-        """That of a suite."""
-        assert self.planned is not None, "it is of a suite"
-        return self.planned
-
-    @property
-    def ranked(self) -> tuple[Summary, ...]:
-        """The rows that may be ranked, the best first."""
-        return tuple(row for row in self.everything if row.can_rank)
-
-    @property
-    def too_few(self) -> int | None:
-        """How many repetitions a row has, where they are too few to rank the rows."""
-        return too_few_repetitions(self.ranked)
-
-    @property
-    def invalid(self) -> tuple[Summary, ...]:
-        rest = (row for row in self.everything if not row.can_rank and not row.trap)
-        return tuple(row for row in rest if row.outcome == "measured")
-
-    @property
-    def traps(self) -> tuple[Summary, ...]:
-        return tuple(row for row in self.everything if row.trap and row.outcome == "measured")
-
-    @property
-    def unmeasured(self) -> tuple[Summary, ...]:
-        return tuple(row for row in self.everything if row.outcome != "measured")
-
-    @property
-    def measured(self) -> tuple[Summary, ...]:
-        return (*self.ranked, *self.invalid, *self.traps)
-
-
-def tabulate(collected: RunCells, plan: SuitePlan) -> list[LoadTable]:
-    """One table per load, of clients one per limit of open files, in the plan's order. Pure."""
-    first = {_table_key(load): load for load in reversed(plan.loads)}
-    by_load: dict[PlannedLoad, list[Summary]] = {}
-    for load in plan.loads:
-        by_load.setdefault(first[_table_key(load)], [])
-    for rows in collected.cells:
-        if (summary := summarise(rows)) is not None:
-            by_load[first[_table_key(rows.cell.load)]].append(summary)
-    return [_table(load, summaries, plan) for load, summaries in by_load.items()]
-
-
-def _table_key(load: PlannedLoad) -> PlannedLoad | int:
-    """What the loads of one table have in common."""
-    return load if load.pools is None else load.pools.files
-
-
-def _table(load: PlannedLoad, summaries: Sequence[Summary], plan: SuitePlan) -> LoadTable:
-    measured = sorted((s for s in summaries if s.outcome == "measured"), key=_by_throughput)
-    ours = [s for s in measured if not s.trap]
-    rest = [
-        *(s for s in ours if not s.can_rank),
-        *(s for s in measured if s.trap),
-        *(s for s in summaries if s.outcome != "measured"),
-    ]
-    unit: Unit = "messages/s" if "echo" in plan.contract else "requests/s"
-    return LoadTable(
-        title=_title_of(load),
-        unit=unit if plan.broadcast is None else "clients",
-        everything=(*_ranked([s for s in ours if s.can_rank]), *rest),
-        published=tuple(
-            each for each in plan.published_tables if each.connections == load.connections
-        ),
-        broadcast=plan.broadcast is not None,
-        planned=load,
-    )
-
-
-def _title_of(load: PlannedLoad) -> str:
-    if load.pools is None:
-        return load.title
-    files = (
-        f"{load.pools.files:,} open files"
-        if load.pools.files
-        else "as many open files as there are"
-    )
-    return f"HTTP clients, each with {files}"
-
-
-def _by_throughput(summary: Summary) -> tuple[float, str]:
-    return (-(summary.score or 0.0), summary.cell.subject.name)
-
-
-def _ranked(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
-    """The rows in order, with the ranks that each may have if there are repetitions enough."""
-    summaries = in_order_of_figures(summaries)
-    if too_few_repetitions(summaries) is not None:
-        return tuple(summaries)
-    found = places(len(summaries), known_above(scored_alike(summaries)))
-    return tuple(replace(each, places=where) for each, where in zip(summaries, found, strict=True))
-
-
-def scored_alike(rows: Sequence[Summary]) -> list[RowScore]:
-    """What rows of one suite are ranked by: ratios to the reference, if all have them."""
-    if not all(row.ratios for row in rows):
-        return [row.scored for row in rows]
-    return [RowScore(row.ratios, stats.median(row.ratios) or 0.0, row.lower_bound) for row in rows]
-
-
-def in_order_of_figures(rows: Sequence[Summary]) -> list[Summary]:
-    """The rows of a suite, those first that have the most of what they are ranked by."""
-    found = zip(rows, scored_alike(rows), strict=True)
-    return [row for row, _ in sorted(found, key=lambda each: (-each[1].median, each[0].name))]
-
-
-def too_few_repetitions(rows: Iterable[Summary]) -> int | None:
-    """The fewest repetitions of a row of a suite, where they are too few to rank the rows."""
-    fewest = min((row.repetitions for row in rows if row.planned is not None), default=None)
-    return fewest if fewest is not None and fewest < REPETITIONS_MIN else None
-
-
-def run_verdict(tables: Iterable[LoadTable]) -> Verdict | None:
-    """The verdict on the whole run: invalid if nothing is ranked, suspect if anything measured is
-    not valid, None if nothing was measured. Pure."""
-    measured = [s for t in tables for s in (*t.ranked, *t.invalid)]
-    if not measured:
-        return None
-    if not any(summary.can_rank for summary in measured):
-        return "invalid"
-    return "valid" if all(summary.verdict == "valid" for summary in measured) else "suspect"

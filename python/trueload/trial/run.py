@@ -1,43 +1,31 @@
 """One trial: start the engine, connect, warm up, measure, and make the record.
 
 How: a session runs one window after another over the same connections. The specification holds all
-a trial needs, so nothing here asks the network or the user. The engine's lines drive a small
-sequence of stages. The server's process tree and the machine are sampled when the window starts and
-stops. A trial always ends in bounded time with a record. If the engine dies, hangs or sends junk,
-the record is made from its last ticks, is partial, and says so in ``trouble``; its verdict is then
-invalid. Of several hosts each keeps what it told.
+a trial needs, so nothing here asks the network or the user. What is seen meanwhile goes into the
+observation (`observer`). A trial always ends in bounded time with a record. If the engine dies,
+hangs or sends junk, the record is made from its last ticks, is partial, and says so in ``trouble``;
+its verdict is then invalid. Of several hosts each keeps what it told.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
 
-from trueload.assemble.observation import HostSample, Observation
+from trueload.assemble.observation import Observation
 from trueload.assemble.trial import make_record
-from trueload.closeable import Closeable
 from trueload.deadline import seconds_left
-from trueload.engines.engine import Engine, EngineError, FailureKind
+from trueload.engines.engine import Engine, EngineError
 from trueload.engines.fleet import Fleet
 from trueload.engines.launch import start_engines
 from trueload.engines.pauses import PAUSE_S, Pauses
-from trueload.errors import UserError, refused_by_machine
+from trueload.errors import UserError
 from trueload.ids import now_iso, record_id
-from trueload.machine.accounting import ProcessTree, machine_sample, used_since
-from trueload.machine.locality import may_be_here, sees_all_processes
-from trueload.machine.noise import noise_sample
-from trueload.machine.peers import backends
-from trueload.machine.processes import process_name
-from trueload.places import EngineHost
+from trueload.machine.locality import sees_all_processes
 from trueload.places.lines import LINES_MAX
 from trueload.places.local import LocalPlace
-from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import (
     Done,
-    Duration,
     Error,
     FromEngine,
     Phase,
@@ -49,34 +37,18 @@ from trueload.protocol.plan import (
     Tick,
 )
 from trueload.record.account import Step
-from trueload.record.schema import Claim, Record, Trouble
+from trueload.record.schema import Claim, Record
 from trueload.record.shortage import HINTS, crowded_ports
 from trueload.trial.addresses import with_sources
 from trueload.trial.blobs import blobs, pieces
 from trueload.trial.cpus import CpuWatch
 from trueload.trial.environment import read_environment
+from trueload.trial.observer import Observer
 from trueload.trial.plan import STEP_NS, make_phases, make_plan, make_step
-from trueload.trial.salvage import check_readable, keep_heard
-from trueload.trial.server_discovery import (
-    affinity,
-    choose_cpus,
-    find_server,
-    first_sample,
-    server_cpus,
-)
+from trueload.trial.salvage import keep_heard
+from trueload.trial.server_discovery import affinity, choose_cpus, server_cpus
 from trueload.trial.server_files import reached_limit
-from trueload.trial.spec import (
-    CONNECT,
-    DRAIN,
-    ENDED,
-    WARMUP,
-    WINDOW,
-    HostTick,
-    Interrupt,
-    OnProgress,
-    Progress,
-    TrialSpec,
-)
+from trueload.trial.spec import CONNECT, ENDED, Interrupt, OnProgress, Progress, TrialSpec
 from trueload.units import NS_PER_S
 
 SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
@@ -87,9 +59,6 @@ MANY_HOSTS = 100  # the results of 256 take 3 s to add up
 POLL_S = 0.1  # how soon an interrupt is noticed
 DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not alone
 BLOB_BYTES_PER_S = 2e6  # of blobs that become requests, which takes several times as long
-LOOK_WARMUP_NS = NS_PER_S
-"""The least warm-up in which we look for peers, after its first quarter of a second. With 10,000
-connections that takes 0.16 s on an idle machine (AMD EPYC), and more beside a load."""
 
 NOT_READY = Ready(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
@@ -118,7 +87,7 @@ def run_trial(
         return session.measure(*make_phases(spec), last=True)
 
 
-class Session(Closeable):
+class Session(Observer):
     """An engine with its connections, and one window of load after another over them.
 
     Each window leaves a record, as if it were a trial of its own. A context manager that leaves
@@ -132,34 +101,17 @@ class Session(Closeable):
         on_progress: OnProgress | None = None,
         interrupt: Interrupt | None = None,
     ) -> None:
-        spec = with_sources(spec)
-        self._spec = spec
-        self._hosts = spec.hosts or (EngineHost(LocalPlace()),)
-        self._is_here = any(isinstance(host.place, LocalPlace) for host in self._hosts)
-        self._on_progress = on_progress
+        super().__init__(with_sources(spec), on_progress)
+        spec = self._spec
         self._interrupt = interrupt
-        self._tree, self._source = find_server(spec)
-        self._idle = None if self._tree is None else first_sample(self._tree)
         all_here = all(isinstance(host.place, LocalPlace) for host in self._hosts)
         self._generate = make_plan(spec, choose_cpus(spec, self._idle), is_here=all_here)
         mine = self._generate.cpus or affinity(0)
         self._cpus = CpuWatch(mine, server_cpus(spec, self._idle), self._is_here)
-        here = self._is_here and spec.server_place is None
-        self._may_be_here = here and any(map(may_be_here, spec.addresses))
-        self._engine: Engine | Fleet | None = None
         self._pauses = Pauses()
         self._ready: Ready | None = None
-        self._most_connections = 0
-        self._measured: list[PhaseDone] = []
-        self._stage, self._stage_began_s = CONNECT, time.monotonic()
         self.over = False
         """Nothing more can be measured: the engine has ended, or there is no connection."""
-
-    def close(self) -> None:
-        """End the engine."""
-        self._pauses.close()
-        if self._engine is not None:
-            self._engine.close()
 
     def measure(
         self, warmup: Phase | None, window: Phase, *, claim: Claim | None = None, last: bool = False
@@ -470,118 +422,3 @@ class Session(Closeable):
             return False
         self._seen.interrupted = True
         return True
-
-    def _note(self, message: FromEngine) -> None:
-        """Store the engine's message; sample the server when the window starts and stops."""
-        seen = self._seen
-        match message:
-            case Ready():
-                seen.ready = message
-            case PhaseStarted():
-                seen.phase(message.id).started_ns = message.at_ns
-                # The windows of a session have ids of their own, and this stage in common.
-                self._enter(WINDOW if message.id == seen.window.id else message.id)
-                if message.id == seen.window.id and seen.before is None:
-                    seen.before = self._sample()
-            case PhaseStopped():
-                if message.id == seen.window.id:
-                    seen.after = self._sample()
-                    self._look_for_peers()
-                seen.phase(message.id).stopped_ns = message.at_ns
-                self._enter(DRAIN)
-            case PhaseDone():
-                self._measured.append(message)
-                if message.id != WARMUP:
-                    self._take_over()
-                if isinstance(self._engine, Fleet) and message.id == seen.window.id:
-                    seen.hosts = self._engine.reports(message.id)
-            case Tick():
-                if message.id is not None:
-                    if message.id == WARMUP and not seen.phase(WARMUP).first and self._has_time():
-                        self._look_for_peers()  # before the window, which must not be disturbed
-                    seen.phase(message.id).add(message)
-                self._show(message)
-            case Error() if message.class_ == "machine" and seen.ready is None:
-                raise refused_by_machine(message.message)
-            case Error():
-                # The first error is the cause; those that follow from it say less.
-                if seen.trouble is None:
-                    seen.trouble = Trouble(kind="engine", what=f"the engine: {message.message}")
-            case Done() if message.why in ("signalled", "orphaned") and seen.trouble is None:
-                # The engine reports what it has before it ends. Without this a window that was cut
-                # short could look complete.
-                what = f"the engine ended by itself: {message.why}"
-                seen.trouble = self._trouble("engine", what)
-            case _:
-                pass
-
-    def _trouble(self, kind: FailureKind, what: str) -> Trouble:
-        """The reason for the end of the trial: this process itself, if it has just stood still."""
-        paused = self._pauses.behind(what)
-        return (
-            Trouble(kind=kind, what=what) if paused is None else Trouble(kind="paused", what=paused)
-        )
-
-    def _take_over(self) -> None:
-        """Move finished measurements into the observation. The warm-up's waits for the window's:
-        decoding it takes 20 to 40 ms of CPU time, just when the window has begun."""
-        measured, self._measured = self._measured, []
-        for done in measured:
-            check_readable(done.measurement)
-            self._seen.phase(done.id).measurement = done.measurement
-
-    def _has_time(self) -> bool:
-        """Whether the warm-up outlasts a look for peers. Else the server would be sampled too late
-        for the window, after which there is a look, too."""
-        stop = self._seen.warmup.stop if self._seen.warmup is not None else None
-        return isinstance(stop, Duration) and stop.ns >= LOOK_WARMUP_NS
-
-    def _look_for_peers(self) -> None:
-        """Note the server's peers on this machine; without a known server, our own peers."""
-        if not self._may_be_here or self._engine is None:
-            return
-        tree = self._tree.sample() if self._tree is not None else None
-        engines = self._engine.pids_here()
-        roots = set(tree.pids) if tree is not None else engines
-        found = backends(roots, {os.getpid(), *engines} - roots)
-        self._seen.peers |= {pid: process_name(pid) for pid in found}
-
-    def _enter(self, stage: str) -> None:
-        self._stage, self._stage_began_s = stage, time.monotonic()
-        self._show(None)
-
-    def _show(self, tick: Tick | None) -> None:
-        if self._on_progress is not None:
-            elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
-            hosts: Callable[[], Sequence[HostTick]] = tuple
-            news: tuple[str, ...] = ()
-            if isinstance(self._engine, Fleet):
-                news, self._engine.news = tuple(self._engine.news), []
-                if tick is not None:
-                    hosts = partial(_last_ticks, self._engine, tick.id)
-            server = None if tick is None else self._server_time()
-            stage = self._stage
-            phase = self._seen.warmup if stage == WARMUP else self._seen.window
-            self._on_progress(
-                Progress(stage, elapsed_ns, tick, hosts, server=server, phase=phase, news=news)
-            )
-
-    def _server_time(self) -> CpuTime | None:
-        """The CPU time of the server's processes as last seen; None if it is on another host."""
-        looked = self._seen.before or self._seen.earliest
-        sample = self._idle if looked is None else looked.server
-        if sample is None or self._spec.server_place is not None:
-            return None
-        return CpuTime(time.monotonic_ns(), used_since(sample))
-
-    def _sample(self) -> HostSample:
-        server = self._tree.sample() if self._tree is not None else None
-        if not self._is_here:
-            return HostSample(machine=machine_sample(), server=server)
-        # What else this machine does matters only where an engine runs on it.
-        engine = ProcessTree(self._engine.pids_here).sample() if self._engine is not None else None
-        return HostSample(machine_sample(), server, noise_sample(), engine)
-
-
-def _last_ticks(fleet: Fleet, phase_id: str | None) -> tuple[HostTick, ...]:
-    return tuple(HostTick(name, tick) for name, tick in fleet.latest(phase_id))

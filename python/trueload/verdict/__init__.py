@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from trueload.record.schema import Check, Record, Verdict
+from trueload.record.schema import Bounds, Check, Direction, Record, Verdict
 from trueload.verdict.client_share import GeneratorShare, client_parts
-from trueload.verdict.common import Definition
+from trueload.verdict.common import ANYTHING, Definition, Moves, is_open
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
 from trueload.verdict.machine import GENERATOR_FULL
@@ -55,13 +56,50 @@ CHECKS: dict[str, Definition] = {
 """All checks by name, in the order of listing."""
 
 
+LESS = Moves("exact", "at_least", "exact")
+"""Of a generator that was as full as the server: the throughput is a lower bound."""
+KINDS = ("latency", "throughput", "errors")
+
+
 def judge(record: Record) -> Record:
     """Return the record with its checks and the verdict that follows from them."""
     checks = tuple(each.check(record) for each in CHECKS.values())
     if record.client is None:
         checks = with_hosts(checks, record.hosts)
     decided = {"verdict": decide(checks), "lower_bound": is_lower_bound(checks)}
-    return record.model_copy(update={"checks": checks, **decided})
+    bounds = bounds_of(record, checks)
+    return record.model_copy(update={"checks": checks, "bounds": bounds, **decided})
+
+
+def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:
+    """Return what the figures are certain of although checks failed."""
+    names = [each.name for each in checks if each.status == "fail" and each.name in CHECKS]
+    failed = [CHECKS[name].moves for name in names]
+    disturbed = any(moves.delays for moves in failed)
+    found = [_moves(record, each) for each in failed if not (each.by_delays and disturbed)]
+    if record.trouble is not None:
+        found.append(ANYTHING)
+    if any(check.status == "bound" for check in checks):
+        found.append(LESS)
+    return Bounds(**{kind: _joined(getattr(each, kind) for each in found) for kind in KINDS})
+
+
+def _moves(record: Record, moves: Moves) -> Moves:
+    if not moves.delays:
+        return moves
+    if not is_open(record):
+        return replace(moves, latency="unknown")
+    # Requests that a pause held back are answered all at once behind it, perhaps in the window.
+    caught_up = (record.throughput.ok_per_s or 0.0) > offered_per_s(record)
+    return replace(moves, throughput="unknown") if caught_up else moves
+
+
+def _joined(directions: Iterable[Direction]) -> Direction:
+    """The direction that is left of several: none but the one that all agree on."""
+    moved = set(directions) - {"exact"}
+    if not moved:
+        return "exact"
+    return moved.pop() if len(moved) == 1 else "unknown"
 
 
 def decide(checks: Sequence[Check]) -> Verdict:

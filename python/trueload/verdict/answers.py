@@ -14,6 +14,8 @@ from trueload.record.schema import REDIRECT, Record
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import (
+    HIDDEN_WAITS,
+    NOTHING,
     Definition,
     Finding,
     graded,
@@ -89,6 +91,7 @@ ERRORS = Definition(
     order=20,
     compute=check_errors,
     fault="subject",
+    moves=NOTHING,
     meaning=(
         "Failures are often faster than answers, so with many of them the figure shows"
         " how fast requests fail."
@@ -203,6 +206,7 @@ CENSORED = Definition(
     compute=check_censored,
     of_client="an order ends when each of its requests has",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "A request that never ended counts as slower than all that did; without it the"
         " percentiles hide the worst requests."

@@ -7,7 +7,7 @@ time. Pure.
 from __future__ import annotations
 
 from trueload.record.schema import Backend, Record, Server
-from trueload.verdict.common import Definition, Finding, is_closed, not_applicable
+from trueload.verdict.common import NOTHING, Definition, Finding, is_closed, not_applicable
 
 # A closed loop always has work for its server, so one that is busy for less than half of the time
 # waits for others. It counts as waiting for its backends if these use a tenth of its CPU time or
@@ -54,6 +54,7 @@ BACKENDS = Definition(
     compute=check_backends,
     of_client="the server is the reference server: nobody works behind it",
     fault="load",
+    moves=NOTHING,
     meaning="CPU and memory of a proxy say nothing of the server that does the work.",
     remedy=(
         "Use --server-pid to name the process that does the work, or the measured one if"

@@ -21,7 +21,14 @@ from itertools import pairwise
 from trueload.protocol.plan import Backlog, Flow, Open
 from trueload.record.schema import Record
 from trueload.units import NS_PER_S, format_count, format_share
-from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable, times
+from trueload.verdict.common import (
+    HIDDEN_WAITS,
+    Definition,
+    Finding,
+    graded_beyond,
+    not_applicable,
+    times,
+)
 
 # The limits for throughput: a load 5 % off is another load, and 2 % is more than figures differ by.
 BACKLOG_WARN, BACKLOG_FAIL = 0.02, 0.05
@@ -92,6 +99,7 @@ BACKLOG = Definition(
     compute=check_backlog,
     of_client="the client sends when it can: nothing is scheduled",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "A server that cannot keep up builds a queue, so the measured latency depends on how"
         " long the run lasts."

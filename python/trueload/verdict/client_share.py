@@ -14,7 +14,14 @@ from functools import partial
 from trueload.record import figures
 from trueload.record.schema import Record, Status
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import Definition, Finding, is_open, is_slow_client, not_applicable
+from trueload.verdict.common import (
+    DELAYS,
+    Definition,
+    Finding,
+    is_open,
+    is_slow_client,
+    not_applicable,
+)
 from trueload.verdict.hosts import SEVERITY
 from trueload.verdict.machine import SERVER_FULL
 
@@ -124,6 +131,7 @@ CLIENT_SHARE = Definition(
     compute=check_client_share,
     of_client="how long a request waits within the client only the client knows",
     fault="generator",
+    moves=DELAYS,
     meaning=(
         "Time that a request waits inside the generator counts as latency, but the"
         " server did not cause it."

@@ -13,7 +13,7 @@ from typing import Literal
 
 from trueload.protocol.plan import Closed, Generate, Open
 from trueload.record.client import ClientEnd
-from trueload.record.schema import Check, Record, Status
+from trueload.record.schema import Check, Direction, Record, Status
 from trueload.units import format_count, format_duration
 
 MEANINGFUL_WINDOW_NS = 100_000_000  # a share of fewer than some ten scheduler ticks tells nothing
@@ -41,6 +41,34 @@ def not_applicable(why: str) -> Finding:
     return Finding("n/a", why)
 
 
+@dataclass(frozen=True)
+class Moves:
+    """How a check's fault can move each kind of figure, seen from the figure.
+
+    ``at_most``: the fault only makes it larger, so the truth is at most the figure. ``unknown``: it
+    can move it either way. What is only added by our own side, or by the machine, is a bound for a
+    load that was sent as scheduled. In a closed loop a generator that stands still also skips the
+    pauses of the server, so that its latencies are no bound there (``delays``). ``by_delays``: such
+    a disturbance alone makes the check fail, so that beside one it says nothing more.
+    """
+
+    latency: Direction = "unknown"
+    throughput: Direction = "unknown"
+    errors: Direction = "unknown"
+    delays: bool = False
+    by_delays: bool = False
+
+
+ANYTHING = Moves()
+"""Of a fault that can move every figure both ways, as an answer that belongs to no request."""
+NOTHING = Moves("exact", "exact", "exact")
+"""Of a fault of the server that every figure shows, as failures."""
+DELAYS = Moves("at_most", "at_least", "at_most", delays=True)
+"""Of a disturbance: it adds to waits, takes from the throughput, and may cause timeouts."""
+HIDDEN_WAITS = Moves("at_least", "exact", "exact")
+"""Of waits that the percentiles hide."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """One check, with all that is known of it.
@@ -50,7 +78,8 @@ class Definition:
     why the check does not apply there. ``meaning`` is the purpose, and ``remedy`` says what to do
     when it warns or fails, unless ``remedy_where`` returns something better for a record.
     ``spoiled`` says in a few words what a failure on our side did to a step of a search.
-    ``per_host``: a single host can fail the check while the sum of all looks well.
+    ``per_host``: a single host can fail the check while the sum of all looks well. ``moves``: what
+    a failure leaves certain.
     """
 
     name: str
@@ -63,6 +92,7 @@ class Definition:
     remedy_where: Callable[[Record], str | None] | None = None
     spoiled: str = ""
     per_host: bool = False
+    moves: Moves = ANYTHING
 
     def check(self, record: Record) -> Check:
         """Return the check of this record."""

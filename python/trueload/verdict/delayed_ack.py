@@ -22,7 +22,7 @@ from trueload.buckets import Buckets
 from trueload.record.schema import Record
 from trueload.stats import EMPTY, decode_histogram, merge_sparse
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import Definition, Finding, is_slow_client, not_applicable
+from trueload.verdict.common import NOTHING, Definition, Finding, is_slow_client, not_applicable
 
 MS = 1_000_000
 # The timers in ns, each with its largest delay. Linux counts them in jiffies of up to 4 ms
@@ -165,6 +165,7 @@ DELAYED_ACK = Definition(
     compute=check_delayed_ack,
     of_client="only our generator times answers",
     fault="subject",
+    moves=NOTHING,
     meaning=(
         "Answers that come 40 ms later than others, or than their own first byte, waited for"
         " a TCP timer."

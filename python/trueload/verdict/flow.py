@@ -14,6 +14,7 @@ from trueload.record.schema import Record
 from trueload.stats import is_too_few
 from trueload.units import NS_PER_S, format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
+    DELAYS,
     Definition,
     Finding,
     graded,
@@ -198,6 +199,7 @@ SEND_LAG = Definition(
     compute=check_send_lag,
     of_client="the client sends when it can: nothing is scheduled",
     fault="generator",
+    moves=DELAYS,
     meaning="When the generator sends late, its own delay counts as latency of the server.",
     remedy="Give the generator CPUs of its own (--cpus) or more --threads, or lower the --rate.",
     spoiled="the generator sent late",

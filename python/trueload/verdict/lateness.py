@@ -20,6 +20,7 @@ from trueload.stats import can_bound
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.client_share import OPEN_FAIL, OPEN_WARN, client_parts
 from trueload.verdict.common import (
+    DELAYS,
     Definition,
     Finding,
     graded_beyond,
@@ -66,6 +67,7 @@ HICCUP = Definition(
     compute=check_hiccup,
     of_client="our generator has no part in it; how late our server was is generator-limit",
     fault="generator",
+    moves=DELAYS,
     meaning=(
         "While the generator stands still it neither sends nor reads the clock, so its"
         " pauses look like those of the server."

@@ -10,8 +10,10 @@ from trueload.record.schema import Record, Status
 from trueload.request.route import is_loopback
 from trueload.units import NS_PER_S, format_cpu_list, format_duration, format_share
 from trueload.verdict.common import (
+    DELAYS,
     Definition,
     Finding,
+    Moves,
     graded,
     not_applicable,
     too_short,
@@ -124,6 +126,7 @@ GENERATOR_LIMIT = Definition(
     compute=check_generator_limit,
     of_client=check_client_generator_limit,
     fault="generator",
+    moves=DELAYS,
     meaning="If the generator had no time left, the figure is the generator's, not the server's.",
     remedy=(
         "Give the generator more --threads or CPUs of its own (--cpus), or the server fewer; if it"
@@ -161,6 +164,7 @@ SERVER_IDLE = Definition(
     compute=check_server_idle,
     of_client="the server is ours, and is to have time to spare (generator-limit)",
     fault="load",
+    moves=Moves("exact", "at_least", "exact"),
     meaning=(
         "A server with CPU time to spare was not at its limit, so its maximum is higher than"
         " this figure."
@@ -221,6 +225,7 @@ NOISE = Definition(
     order=160,
     compute=check_noise,
     fault="machine",
+    moves=DELAYS,
     meaning=(
         "When the generator or the server has to wait for other programs, the figure"
         " includes that wait."
@@ -285,6 +290,7 @@ SAME_HOST = Definition(
     compute=check_same_host,
     of_client=check_client_same_host,
     fault="machine",
+    moves=DELAYS,
     meaning="On one machine without spare CPU time, generator and server slow each other down.",
     remedy="Pin them apart: `taskset -c 0` for the server and --cpus 1 here, or use two machines.",
 )

@@ -11,7 +11,7 @@ from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.stats import fewest_to_bound, mean_interval, parse_percentile
 from trueload.units import NS_PER_S, format_duration, format_share
-from trueload.verdict.common import Definition, Finding, not_applicable
+from trueload.verdict.common import Definition, Finding, Moves, not_applicable
 
 WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
 BATCHES_MIN = 10
@@ -59,6 +59,7 @@ QUANTILE_WIDTH = Definition(
     compute=check_quantile_width,
     of_client="no percentile is claimed: latencies are the client's own word",
     fault="load",
+    moves=Moves("unknown", "exact", "exact"),
     meaning="A percentile of few requests lies anywhere in a wide interval.",
     remedy="Use a longer --duration, or claim a lower percentile.",
 )

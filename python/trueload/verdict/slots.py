@@ -6,18 +6,15 @@ Pure functions of a record.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from trueload.protocol.plan import Closed, Open, Slots
 from trueload.record import figures
 from trueload.record.schema import Record, Status
-from trueload.stats import (
-    Quantile,
-    log_binomial_tail,
-    log_evidence,
-    sparse_bounds,
-)
+from trueload.stats import Quantile, log_binomial_tail, log_evidence, sparse_bounds
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
+    HIDDEN_WAITS,
     Definition,
     Finding,
     in_one_line,
@@ -70,6 +67,21 @@ def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
     return [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
 
 
+class LongWaits(NamedTuple):
+    """What a slot with long waits has counted, from 1 s on by length: see ``_level``."""
+
+    ended: int  # its requests that ended, however long they took
+    at_least: tuple[int, ...]  # its waits of at least the length
+    unanswered: tuple[int, ...]  # of these, connections lost without any answer
+
+
+def _long_waits(slots: Slots) -> list[LongWaits]:
+    return [
+        LongWaits(counts[0], counts[1 : 1 + WAIT_LEVELS], counts[1 + WAIT_LEVELS :])
+        for counts in slots.long_waits
+    ]
+
+
 def falls_by_chance(
     slots: Slots, threshold_ns: int, chance: float = CHANCE, unit: float = 1.0
 ) -> bool:
@@ -81,7 +93,7 @@ def falls_by_chance(
     if len(slots.long_waits) != len(slots.long_waits_ns):
         return False
     level = _level(threshold_ns)
-    slow = [(waits[0], waits[level]) for waits in slots.long_waits]
+    slow = [(waits.ended, waits.at_least[level]) for waits in _long_waits(slots)]
     slow_sum = sum(count for _, count in slow)
     if len(slow) >= LISTED_MOST:
         slow_sum = slow_sum * slots.asked // len(slow)  # as if unlisted slots waited as often
@@ -117,10 +129,10 @@ def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
     Their slots may be served on the next connection. 0 if chance explains them, as slow requests
     that happened to be the first on their connections.
     """
-    connections = slots.asked + reconnects
-    for level in range(_level(threshold_ns), WAIT_LEVELS + 1):
-        slow = sum(waits[level] for waits in slots.long_waits)
-        found = sum(waits[WAIT_LEVELS + level] for waits in slots.long_waits)
+    connections, long_waits = slots.asked + reconnects, _long_waits(slots)
+    for level in range(_level(threshold_ns), WAIT_LEVELS):
+        slow = sum(waits.at_least[level] for waits in long_waits)
+        found = sum(waits.unanswered[level] for waits in long_waits)
         # ``answers_sum`` misses waits that ended without an answer, and may be below their number.
         first = min(1.0, connections / max(1, slots.answers_sum, slow))
         if log_binomial_tail(found, slow, first) < math.log(UNANSWERED_CHANCE):
@@ -129,11 +141,8 @@ def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
 
 
 def _level(threshold_ns: int) -> int:
-    """The level of the longest counted length (1, 2, 4... s) that is not above the threshold.
-
-    Levels are counted from 1.
-    """
-    return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS)
+    """The place of the longest counted length (1, 2, 4... s) that is not above the threshold."""
+    return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS) - 1
 
 
 def starved(slots: Slots, reconnects: int, threshold_ns: int, unit: float = 1.0) -> int:
@@ -215,6 +224,7 @@ STARVATION = Definition(
     compute=check_starvation,
     of_client="which request waited for a connection only the client knows",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "A server that serves a few connections quickly and the others not at all still"
         " shows a high throughput."
@@ -269,6 +279,7 @@ SLOW_CONNECTIONS = Definition(
     compute=check_slow_connections,
     of_client="how long a connection takes to answer only the client knows",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "Percentiles over all requests hide slow connections, because these contribute few"
         " requests."
@@ -343,6 +354,7 @@ FAIRNESS = Definition(
     compute=check_fairness,
     of_client="how requests are spread over connections is the client's business",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning="Percentiles over all requests hide that some connections get most of the replies.",
     remedy="Look at how the server spreads connections over its threads; use a longer --duration.",
     per_host=True,

@@ -17,7 +17,7 @@ from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.stats import sparse_bounds
 from trueload.units import format_duration, format_share
-from trueload.verdict.common import Definition, Finding, is_staged, not_applicable
+from trueload.verdict.common import HIDDEN_WAITS, Definition, Finding, is_staged, not_applicable
 from trueload.verdict.weighed import (
     all_at_once,
     belong_together,
@@ -102,6 +102,7 @@ STALL = Definition(
     compute=check_stall,
     of_client="latencies are the client's own word",
     fault="subject",
+    moves=HIDDEN_WAITS,
     meaning=(
         "A closed loop sends almost nothing while the server stands still, so its"
         " percentiles hide the pause."

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from trueload.record.schema import Record
 from trueload.units import NS_PER_S, format_rate
-from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable
+from trueload.verdict.common import Definition, Finding, Moves, graded_beyond, not_applicable
 from trueload.verdict.cpu_speed import change_of_cpus
 from trueload.verdict.machine import GENERATOR_FULL
 from trueload.verdict.rate_change import rates_of
@@ -56,6 +56,7 @@ STEADY_STATE = Definition(
     order=130,
     compute=check_steady_state,
     fault="subject",
+    moves=Moves(by_delays=True),
     meaning="If the rate still changes during the window, the figure depends on when you measure.",
     remedy=(
         "Use a longer --warmup; if it still changes, look at the server's memory and the machine."

@@ -9,7 +9,14 @@ from __future__ import annotations
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
 from trueload.units import format_share
-from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable
+from trueload.verdict.common import (
+    DELAYS,
+    NOTHING,
+    Definition,
+    Finding,
+    graded_beyond,
+    not_applicable,
+)
 
 STOOD_WARN, STOOD_FAIL = 0.02, 0.05
 """Shares of the window in which the generator stood still.
@@ -51,6 +58,7 @@ CPU_LIMIT = Definition(
     compute=check_cpu_limit,
     of_client=check_client_cpu_limit,
     fault="generator",
+    moves=DELAYS,
     meaning="While a CPU limit holds the generator it neither sends nor reads.",
     remedy=(
         "Raise the CPU limit of the container or unit that trueload runs in (cpu.max, CPUQuota,"
@@ -85,6 +93,7 @@ SUBJECT_CPU_LIMIT = Definition(
     compute=check_subject_cpu_limit,
     of_client=check_client_subject_cpu_limit,
     fault="subject",
+    moves=NOTHING,
     meaning=(
         "A server that is stopped by its CPU limit answers late for that reason alone, and"
         " its p99 is real."

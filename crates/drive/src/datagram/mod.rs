@@ -67,6 +67,29 @@ impl<'a> Datagrams<'a> {
     }
 }
 
+/// Datagrams that wait to be sent.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) bytes: Vec<u8>,
+    segment_bytes: usize,
+    ecn: u8,
+    path: Option<Path>,
+}
+
+impl Block {
+    /// Copies datagrams to an empty buffer.
+    pub(crate) fn of(datagrams: &Datagrams<'_>, mut buffer: Vec<u8>) -> Self {
+        let Datagrams { bytes, segment_bytes, ecn, path } = *datagrams;
+        buffer.extend_from_slice(bytes);
+        Block { bytes: buffer, segment_bytes, ecn, path }
+    }
+
+    pub(crate) fn datagrams(&self) -> Datagrams<'_> {
+        let Block { bytes, segment_bytes, ecn, path } = self;
+        Datagrams { bytes, segment_bytes: *segment_bytes, ecn: *ecn, path: *path }
+    }
+}
+
 /// Cuts bytes into pieces of one size; no bytes give one empty piece.
 fn pieces(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let empty = bytes.is_empty().then_some(bytes);

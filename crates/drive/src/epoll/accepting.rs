@@ -15,15 +15,11 @@ const ACCEPTS_PER_TURN: usize = 64;
 impl<K: Calls> Epoll<K> {
     pub(super) fn accept<P: Program>(&mut self, program: &mut P) {
         for _ in 0..ACCEPTS_PER_TURN {
-            let Some(listener) = &self.listener else {
-                return;
-            };
+            let Some(listener) = &self.listener else { return };
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::accept_with(listener, flags) {
                 Ok(fd) => {
-                    let Ok(token) = self.add(fd, 0, false) else {
-                        continue;
-                    };
+                    let Ok(token) = self.add(fd, 0, false) else { continue };
                     let key = program.handle_accepted(self, token);
                     if let Some(socket) = self.live(token) {
                         socket.key = key;

@@ -17,9 +17,6 @@ use crate::kernel::Linux;
 /// System calls of a stream; none waits except [`Calls::wait`].
 pub trait Calls: Debug {
     /// Registers a descriptor with an epoll.
-    ///
-    /// # Errors
-    /// Returns the kernel's error, as do all methods below.
     fn watch(
         &self,
         epoll: &OwnedFd,

@@ -14,7 +14,7 @@ use super::{Epoll, READS_PER_TURN};
 use crate::Remote;
 use crate::datagram::message::Message;
 use crate::datagram::receive::{BLOCKS, Inbox, last_error};
-use crate::datagram::{Datagrams, Path};
+use crate::datagram::{Block, Datagrams};
 use crate::datagram_socket::{NotSent, connect, ended};
 use crate::glance::keep_time;
 use crate::net::{ConnectError, Net, PeerClose, Program, Token};
@@ -32,26 +32,11 @@ pub(super) struct Side {
     connected: bool,
     /// The kernel segments blocks.
     segmented: bool,
-    waiting: VecDeque<Waiting>,
+    /// Blocks that the kernel had no room for.
+    waiting: VecDeque<Block>,
     waiting_bytes: usize,
     /// Datagrams that its receive queue had no room for.
     overflowed: u32,
-}
-
-/// A block that the kernel had no room for.
-#[derive(Debug)]
-struct Waiting {
-    bytes: Vec<u8>,
-    segment_bytes: usize,
-    ecn: u8,
-    path: Option<Path>,
-}
-
-impl Waiting {
-    fn datagrams(&self) -> Datagrams<'_> {
-        let Waiting { bytes, segment_bytes, ecn, path } = self;
-        Datagrams { bytes, segment_bytes: *segment_bytes, ecn: *ecn, path: *path }
-    }
 }
 
 impl Side {
@@ -69,9 +54,8 @@ impl Side {
     fn keep(&mut self, block: &Datagrams<'_>) -> bool {
         let room = self.waiting_bytes + block.bytes.len() <= WAITING_BYTES_MOST;
         if room {
-            let Datagrams { bytes, segment_bytes, ecn, path } = *block;
-            self.waiting_bytes += bytes.len();
-            self.waiting.push_back(Waiting { bytes: bytes.to_vec(), segment_bytes, ecn, path });
+            self.waiting_bytes += block.bytes.len();
+            self.waiting.push_back(Block::of(block, Vec::new()));
         }
         room
     }
@@ -116,18 +100,19 @@ impl<K: Calls> Epoll<K> {
     pub(super) fn datagrams_ready<P: Program>(
         &mut self,
         program: &mut P,
-        key: u32,
         token: Token,
         flags: EventFlags,
     ) {
-        if let Some(ended) = self.live(token).and_then(|socket| socket.failed.take()) {
+        let Some(socket) = self.live(token) else { return };
+        let key = socket.key;
+        if let Some(ended) = socket.failed.take() {
             self.end_datagrams(program, key, token, ended);
         }
         if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP)
             && let Some(mut inbox) = self.inbox.take()
         {
             let mut reads = 0;
-            while self.read_datagrams(program, key, token, &mut inbox, flags) {
+            while self.read_datagrams(program, token, &mut inbox, flags) {
                 reads += 1;
                 if reads == READS_PER_TURN {
                     self.arm_again(token);
@@ -145,12 +130,12 @@ impl<K: Calls> Epoll<K> {
     fn read_datagrams<P: Program>(
         &mut self,
         program: &mut P,
-        key: u32,
         token: Token,
         inbox: &mut Inbox,
         flags: EventFlags,
     ) -> bool {
         let Some(socket) = self.live(token) else { return false };
+        let key = socket.key;
         let (Some(fd), Some(side)) = (&socket.fd, &socket.datagrams) else { return false };
         let named = !side.connected;
         let count = match inbox.receive(fd) {
@@ -258,7 +243,7 @@ impl<K: Calls> Epoll<K> {
             && let (Some(fd), Some(side)) = (&socket.fd, &mut socket.datagrams)
             && !side.waiting.is_empty()
         {
-            let blocks: Vec<_> = side.waiting.iter().take(BLOCKS).map(Waiting::datagrams).collect();
+            let blocks: Vec<_> = side.waiting.iter().take(BLOCKS).map(Block::datagrams).collect();
             let outcome = send(fd, &blocks);
             if outcome == Err(NotSent::Later) {
                 return;
@@ -319,7 +304,8 @@ mod tests {
             let kept = side.keep(&Datagrams { segment_bytes, ..Datagrams::one(&block) });
             assert_eq!(kept, number < fits, "block {number}");
         }
-        let sizes: Vec<_> = side.waiting.iter().map(|block| block.segment_bytes).collect();
+        let sizes: Vec<_> =
+            side.waiting.iter().map(|block| block.datagrams().segment_bytes).collect();
         assert_eq!(sizes, (1..=fits).collect::<Vec<_>>());
         assert!(side.waiting.iter().all(|waiting| waiting.bytes == block));
     }

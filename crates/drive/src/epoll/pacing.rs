@@ -62,7 +62,7 @@ impl<K: Calls> Epoll<K> {
             match waits {
                 Waits::Read => {
                     paces.read.goes_on();
-                    self.readable(program, key, token, closing);
+                    self.readable(program, token, closing);
                 }
                 Waits::Write => {
                     paces.write.goes_on();

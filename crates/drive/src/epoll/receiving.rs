@@ -9,20 +9,14 @@ use crate::glance::keep_time;
 use crate::net::{Net, PeerClose, Program, Token};
 
 impl<K: Calls> Epoll<K> {
-    pub(super) fn readable<P: Program>(
-        &mut self,
-        program: &mut P,
-        key: u32,
-        token: Token,
-        closing: bool,
-    ) {
+    pub(super) fn readable<P: Program>(&mut self, program: &mut P, token: Token, closing: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
         loop {
             let most =
                 if self.rates.is_slow() { self.may_read(token, closing) } else { usize::MAX };
             let most = most.min(buffer.len());
-            if most == 0 || !self.read(program, key, token, closing, &mut buffer[..most]) {
+            if most == 0 || !self.read(program, token, closing, &mut buffer[..most]) {
                 break;
             }
             reads += 1;
@@ -39,12 +33,12 @@ impl<K: Calls> Epoll<K> {
     fn read<P: Program>(
         &mut self,
         program: &mut P,
-        key: u32,
         token: Token,
         closing: bool,
         buffer: &mut [u8],
     ) -> bool {
         let Some(socket) = live(&mut self.sockets, token) else { return false };
+        let key = socket.key;
         let Some(fd) = &socket.fd else { return false };
         let received = if socket.watched {
             self.receive_stamped(token, buffer)
@@ -52,7 +46,8 @@ impl<K: Calls> Epoll<K> {
             self.calls.receive(fd, buffer)
         };
         let ended = match received {
-            Ok(0) => self.failed(token).unwrap_or(PeerClose::Fin),
+            // An earlier send may have failed.
+            Ok(0) => self.sockets[token.index as usize].failed.unwrap_or(PeerClose::Fin),
             Ok(count) => {
                 if self.rates.is_slow() {
                     self.has_read(token, count);
@@ -87,19 +82,12 @@ impl<K: Calls> Epoll<K> {
         Ok(count)
     }
 
-    /// The failure of an earlier send, if any.
-    fn failed(&self, token: Token) -> Option<PeerClose> {
-        self.sockets[token.index as usize].failed
-    }
-
     fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
         program.handle_end(self, key, token, ended);
         // A program that keeps a half-closed socket still has output to send; it gets no more
         // input.
         if let Some(socket) = self.live(token) {
-            if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
-                || ended == PeerClose::Reset
-            {
+            if socket.nothing_to_send() || ended == PeerClose::Reset {
                 self.close(token);
             } else {
                 socket.finishing = true;

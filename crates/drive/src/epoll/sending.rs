@@ -12,15 +12,9 @@ impl<K: Calls> Epoll<K> {
     pub(super) fn flush(&mut self, token: Token) -> bool {
         loop {
             let most = if self.rates.is_slow() { self.may_write(token, false) } else { usize::MAX };
-            let Some(socket) = live(&mut self.sockets, token) else {
-                return false;
-            };
-            let Some(outbox) = &mut socket.outbox else {
-                return false;
-            };
-            let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else {
-                break;
-            };
+            let Some(socket) = live(&mut self.sockets, token) else { return false };
+            let Some(outbox) = &mut socket.outbox else { return false };
+            let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else { break };
             if most == 0 {
                 self.has_written(token, 0, true);
                 break;
@@ -40,9 +34,7 @@ impl<K: Calls> Epoll<K> {
                 }
             }
         }
-        let Some(socket) = self.live(token) else {
-            return false;
-        };
+        let Some(socket) = self.live(token) else { return false };
         let drained = socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty());
         if drained {
             socket.outbox = None;
@@ -58,9 +50,7 @@ impl<K: Calls> Epoll<K> {
 
     /// Handles a failed send: the next read reports the end, behind the peer's earlier bytes.
     fn send_failed(&mut self, token: Token, errno: Errno) {
-        let Some(socket) = self.live(token) else {
-            return;
-        };
+        let Some(socket) = self.live(token) else { return };
         socket.outbox = None;
         if socket.finishing {
             self.close(token);

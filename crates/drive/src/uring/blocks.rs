@@ -8,12 +8,11 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::cqueue::{self, buffer_select};
-use io_uring::types::BufRingEntry;
 
 use super::memory::Mapping;
+use super::provided::{Provided, Written};
 use super::queue::Kernel;
 use super::ring::{DATAGRAMS_GROUP, Ring, STAMPED_GROUP};
 
@@ -45,13 +44,11 @@ pub(super) const STAMPED: Shape =
 /// rings. Between its provision and its completion only the kernel writes to a buffer.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    /// The places, which the kernel reads.
-    shared: Mapping,
+    provided: Provided,
     memory: Mapping,
     shape: Shape,
-    tail: u16,
     /// The number of buffers so far.
-    provided: u16,
+    count: u16,
     /// A receive has found no buffer.
     pub(super) ran_out: bool,
 }
@@ -59,23 +56,18 @@ pub(super) struct Blocks {
 /// A buffer that the kernel has filled, until it is given back.
 #[derive(Debug)]
 pub(super) struct Block {
-    start: NonNull<u8>,
-    len: usize,
+    written: Written,
     id: u16,
 }
 
 impl Blocks {
     /// Provides the first buffers to a ring.
-    ///
-    /// # Errors
-    /// When the kernel does not take them.
     pub(super) fn register<K: Kernel>(ring: &Ring<K>, shape: Shape) -> io::Result<Self> {
         let Shape { group, places, first, bytes } = shape;
-        let shared = Mapping::new(usize::from(places) * size_of::<BufRingEntry>())?;
+        let provided = Provided::new(places)?;
         let memory = Mapping::new(usize::from(places) * bytes)?;
-        let (tail, provided, ran_out) = (0, 0, false);
-        let mut blocks = Blocks { shared, memory, shape, tail, provided, ran_out };
-        ring.register_blocks(blocks.places().as_ptr() as u64, places, group)?;
+        provided.register(&ring.queue, group, 0)?;
+        let mut blocks = Blocks { provided, memory, shape, count: 0, ran_out: false };
         blocks.grow(first);
         Ok(blocks)
     }
@@ -83,15 +75,15 @@ impl Blocks {
     /// Provides more buffers if a batch has run out of them. Its own are given back by now.
     pub(super) fn grow_if_short(&mut self) {
         if std::mem::take(&mut self.ran_out) {
-            self.grow((2 * self.provided).min(self.shape.places));
+            self.grow((2 * self.count).min(self.shape.places));
         }
     }
 
     /// Provides buffers until there are so many.
     fn grow(&mut self, count: u16) {
-        (self.provided..count).for_each(|id| self.provide(id));
-        self.provided = count;
-        self.publish();
+        (self.count..count).for_each(|id| self.provide(id));
+        self.count = count;
+        self.provided.publish();
     }
 
     /// The buffer that a completion has filled, if any.
@@ -99,18 +91,14 @@ impl Blocks {
     pub(super) fn take(&self, entry: &cqueue::Entry) -> Option<Block> {
         let id = buffer_select(entry.flags())?;
         let len = usize::try_from(entry.result()).unwrap_or(0).min(self.shape.bytes);
-        Some(Block { start: self.start(id), len, id })
+        Some(Block { written: Written { start: self.start(id), len }, id })
     }
 
     /// Gives a buffer back to the kernel.
     #[inline]
     pub(super) fn put_back(&mut self, block: &Block) {
         self.provide(block.id);
-        self.publish();
-    }
-
-    fn places(&self) -> NonNull<BufRingEntry> {
-        self.shared.start().cast()
+        self.provided.publish();
     }
 
     fn start(&self, id: u16) -> NonNull<u8> {
@@ -123,57 +111,37 @@ impl Blocks {
     }
 
     fn provide(&mut self, id: u16) {
-        let place = usize::from(self.tail & (self.shape.places - 1));
-        // SAFETY: the place is inside the mapping; the kernel reads it only up to the published
-        // tail, and so does not read this one now.
-        #[allow(unsafe_code)]
-        let entry = unsafe { self.places().add(place).as_mut() };
-        entry.set_addr(self.start(id).as_ptr() as u64);
-        entry.set_len(self.shape.bytes as u32);
-        entry.set_bid(id);
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    fn publish(&self) {
-        // SAFETY: the tail lies in the first entry of live places; only we write it, and all
-        // accesses are atomic.
-        #[allow(unsafe_code)]
-        let tail = unsafe { &*BufRingEntry::tail(self.places().as_ptr()).cast::<AtomicU16>() };
-        tail.store(self.tail, Ordering::Release);
+        self.provided.provide(id, self.start(id), self.shape.bytes);
     }
 }
 
 impl Block {
     /// The bytes that were filled in; valid until the block is given back.
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: the kernel has written these bytes, and writes here again only when the buffer is
-        // provided anew (the invariant of `Blocks`). The driver, which owns the memory, does that
-        // once, when it has handled the completion.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts(self.start.as_ptr(), self.len)
-        }
+        self.written.bytes()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel::Linux;
-    use crate::uring::queue::Queue as _;
+/// The fields of a message that the kernel is to write, for all receives.
+pub(super) struct Wanted(Box<libc::msghdr>);
 
-    #[test]
-    fn buffers_that_run_out_double_up_to_a_cap() {
-        let ring = Ring::new(&Linux).expect("a ring");
-        ring.queue.enable().expect("this thread owns it");
-        let mut blocks = Blocks::register(&ring, STAMPED).expect("buffers");
-        blocks.grow_if_short();
-        assert_eq!(blocks.provided, STAMPED.first);
-        for expected in [128, 256, 512, 1024, 1024] {
-            blocks.ran_out = true;
-            blocks.grow_if_short();
-            assert_eq!((blocks.provided, blocks.ran_out), (expected, false));
-        }
-        drop(ring);
+// SAFETY: its pointers are null and stay so: the kernel reads only how much room there is.
+#[allow(unsafe_code)]
+unsafe impl Send for Wanted {}
+
+impl Wanted {
+    /// A name and control messages of so many bytes.
+    pub(super) fn new(name_bytes: usize, control_bytes: usize) -> Self {
+        // SAFETY: zeroes are a valid header: null pointers and no lengths.
+        #[allow(unsafe_code)]
+        let mut wanted: libc::msghdr = unsafe { std::mem::zeroed() };
+        wanted.msg_namelen = name_bytes as libc::socklen_t;
+        wanted.msg_controllen = control_bytes as _;
+        Wanted(Box::new(wanted))
+    }
+
+    /// It stays where it is.
+    pub(super) fn header(&self) -> &libc::msghdr {
+        &self.0
     }
 }

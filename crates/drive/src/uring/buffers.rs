@@ -8,13 +8,11 @@
 
 use std::io;
 use std::ops::Range;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::cqueue::{self, buffer_more, buffer_select};
-use io_uring::types::BufRingEntry;
 
 use super::memory::Mapping;
+use super::provided::{Provided, Written};
 use super::queue::Queue;
 
 /// The buffer group that receives of a ring fill.
@@ -45,9 +43,7 @@ const INCREMENTAL: u16 = 2; // IOU_PBUF_RING_INC
 /// writes to a block, and only behind `filled`.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    /// The places, which the kernel reads.
-    shared: Mapping,
-    tail: u16,
+    provided: Provided,
     blocks: Vec<Mapping>,
     /// Bytes filled in each block.
     filled: Vec<usize>,
@@ -59,8 +55,7 @@ pub(super) struct Buffers {
 /// Received bytes: where they are, until they are given back.
 #[derive(Debug)]
 pub(super) struct Filled {
-    start: NonNull<u8>,
-    len: usize,
+    written: Written,
     id: u16,
     spent: bool,
 }
@@ -68,50 +63,26 @@ pub(super) struct Filled {
 impl Filled {
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: the kernel has written these bytes and writes only behind them (the invariant of
-        // `Buffers`) until this value is given back, which consumes it. It lives only while its
-        // driver handles one completion, and that driver owns the buffers.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts(self.start.as_ptr(), self.len)
-        }
+        self.written.bytes()
     }
 }
 
 impl Buffers {
-    /// Provides the first blocks to a ring.
-    ///
-    /// # Errors
-    /// When the kernel has no rings of buffers (before Linux 5.19), or no memory.
+    /// Provides the first blocks to a ring. It fails without rings of buffers (before Linux 5.19).
     pub(super) fn register(queue: &impl Queue) -> io::Result<Self> {
         let mut buffers = Buffers {
-            shared: Mapping::new(usize::from(PLACES) * size_of::<BufRingEntry>())?,
-            tail: 0,
+            provided: Provided::new(PLACES)?,
             blocks: Vec::new(),
             filled: Vec::new(),
             incremental: true,
             ran_out: false,
         };
-        if buffers.register_as(queue, INCREMENTAL).is_err() {
+        if buffers.provided.register(queue, GROUP, INCREMENTAL).is_err() {
             buffers.incremental = false;
-            buffers.register_as(queue, 0)?;
+            buffers.provided.register(queue, GROUP, 0)?;
         }
         buffers.grow()?;
         Ok(buffers)
-    }
-
-    fn register_as(&self, queue: &impl Queue, flags: u16) -> io::Result<()> {
-        let address = self.places().as_ptr() as u64;
-        // SAFETY: the places outlive the group (the invariant of `Buffers`), and zeroes are valid
-        // entries.
-        #[allow(unsafe_code)]
-        unsafe {
-            queue.register_buf_ring(address, PLACES, GROUP, flags)
-        }
-    }
-
-    fn places(&self) -> NonNull<BufRingEntry> {
-        self.shared.start().cast()
     }
 
     /// Provides more blocks if a batch has run out of them. Its own blocks are given back by now.
@@ -128,7 +99,6 @@ impl Buffers {
             self.blocks.push(Mapping::new(bytes)?);
             self.filled.push(0);
             self.provide(id);
-            self.publish();
         }
         Ok(())
     }
@@ -146,7 +116,7 @@ impl Buffers {
         let start = unsafe { block.start().add(*filled) };
         *filled += len;
         let spent = !(self.incremental && buffer_more(entry.flags()));
-        Some(Filled { start, len, id, spent })
+        Some(Filled { written: Written { start, len }, id, spent })
     }
 
     /// Gives the bytes back; a spent block goes to the kernel again.
@@ -155,29 +125,13 @@ impl Buffers {
         if filled.spent {
             self.filled[usize::from(filled.id)] = 0;
             self.provide(filled.id);
-            self.publish();
         }
     }
 
     fn provide(&mut self, id: u16) {
         let block = &self.blocks[usize::from(id)];
-        let place = usize::from(self.tail & (PLACES - 1));
-        // SAFETY: the place is inside the mapping; the kernel reads it only up to the published
-        // tail, and so does not read this one now.
-        #[allow(unsafe_code)]
-        let entry = unsafe { self.places().add(place).as_mut() };
-        entry.set_addr(block.start().as_ptr() as u64);
-        entry.set_len(block.len() as u32);
-        entry.set_bid(id);
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    fn publish(&self) {
-        // SAFETY: the tail lies in the first entry of live places; nobody but us writes it, and
-        // everybody atomically.
-        #[allow(unsafe_code)]
-        let tail = unsafe { &*BufRingEntry::tail(self.places().as_ptr()).cast::<AtomicU16>() };
-        tail.store(self.tail, Ordering::Release);
+        self.provided.provide(id, block.start(), block.len());
+        self.provided.publish();
     }
 }
 

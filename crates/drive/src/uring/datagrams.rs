@@ -12,14 +12,14 @@ use io_uring::cqueue::{self, more};
 use io_uring::types::RecvMsgOut;
 use rustix::net::SocketFlags;
 
-use super::blocks::{Block, Blocks, DATAGRAMS};
+use super::blocks::{Block, Blocks, DATAGRAMS, Wanted};
 use super::queue::Kernel;
 use super::ring::Op;
 use super::{Uring, outcome};
 use crate::Remote;
 use crate::arrivals::watch;
 use crate::datagram::message::{Ancillary, CONTROL_IN_BYTES, Message, NAME_BYTES, peer};
-use crate::datagram::{Datagrams, Path};
+use crate::datagram::{self, Datagrams};
 use crate::datagram_socket::{NotSent, connect, ended};
 use crate::glance::keep_time;
 use crate::net::{ConnectError, PeerClose, Program, Token};
@@ -57,19 +57,9 @@ struct Socket {
 /// A block on its way to the kernel, with everything that its header points to.
 struct InFlight {
     message: Message,
-    bytes: Vec<u8>,
+    block: datagram::Block,
     socket: u32,
-    segment_bytes: usize,
-    ecn: u8,
-    path: Option<Path>,
 }
-
-/// The fields of a message that the kernel is to write, for all receives.
-struct Wanted(Box<libc::msghdr>);
-
-// SAFETY: its pointers are null: the kernel reads only how much room there is.
-#[allow(unsafe_code)]
-unsafe impl Send for Wanted {}
 
 /// All datagram sockets of a driver.
 pub(super) struct Sockets {
@@ -105,11 +95,6 @@ impl fmt::Debug for Sockets {
 
 impl Sockets {
     pub(super) fn new(bound: Option<OwnedFd>) -> Self {
-        // SAFETY: zeroes are a valid header: null pointers and no lengths.
-        #[allow(unsafe_code)]
-        let mut wanted: libc::msghdr = unsafe { std::mem::zeroed() };
-        wanted.msg_namelen = NAME_BYTES as libc::socklen_t;
-        wanted.msg_controllen = CONTROL_IN_BYTES as _;
         Sockets {
             sockets: Vec::new(),
             free: Vec::new(),
@@ -118,7 +103,7 @@ impl Sockets {
             spare: Vec::new(),
             in_flight_bytes: 0,
             blocks: None,
-            wanted: Wanted(Box::new(wanted)),
+            wanted: Wanted::new(NAME_BYTES, CONTROL_IN_BYTES),
             to_receive: Vec::new(),
             bound,
             dropped: 0,
@@ -181,25 +166,18 @@ impl Sockets {
             return None;
         }
         let message = Message::about(block, block.bytes.len());
-        let Datagrams { bytes, segment_bytes, ecn, path } = *block;
-        let mut in_flight_send = match self.spare.pop() {
+        self.in_flight_bytes += block.bytes.len();
+        let in_flight_send = match self.spare.pop() {
             Some(mut spare) => {
-                *spare = InFlight {
-                    message,
-                    bytes: std::mem::take(&mut spare.bytes),
-                    socket,
-                    segment_bytes,
-                    ecn,
-                    path,
-                };
+                let buffer = std::mem::take(&mut spare.block.bytes);
+                *spare = InFlight { message, block: datagram::Block::of(block, buffer), socket };
                 spare
             }
             None => {
-                Box::new(InFlight { message, bytes: Vec::new(), socket, segment_bytes, ecn, path })
+                let block = datagram::Block::of(block, Vec::new());
+                Box::new(InFlight { message, block, socket })
             }
         };
-        in_flight_send.bytes.extend_from_slice(bytes);
-        self.in_flight_bytes += bytes.len();
         self.sockets[socket as usize].sends += 1;
         let place = self.free_sends.pop().unwrap_or_else(|| {
             self.sends.push(None);
@@ -213,14 +191,14 @@ impl Sockets {
     fn complete_send(&mut self, place: u32) -> Option<Box<InFlight>> {
         let in_flight_send = self.sends.get_mut(place as usize)?.take()?;
         self.free_sends.push(place);
-        self.in_flight_bytes -= in_flight_send.bytes.len();
+        self.in_flight_bytes -= in_flight_send.block.bytes.len();
         self.sockets[in_flight_send.socket as usize].sends -= 1;
         Some(in_flight_send)
     }
 
     fn keep_spare(&mut self, mut in_flight_send: Box<InFlight>) {
-        if self.spare.len() < SPARE_MOST && in_flight_send.bytes.capacity() <= SPARE_BYTES {
-            in_flight_send.bytes.clear();
+        if self.spare.len() < SPARE_MOST && in_flight_send.block.bytes.capacity() <= SPARE_BYTES {
+            in_flight_send.block.bytes.clear();
             self.spare.push(in_flight_send);
         }
     }
@@ -272,7 +250,7 @@ impl<K: Kernel> Uring<K> {
     pub(super) fn receive_datagrams_again(&mut self) {
         let mut to_receive = std::mem::take(&mut self.datagrams.to_receive);
         for index in to_receive.drain(..) {
-            let wanted = &raw const *self.datagrams.wanted.0;
+            let wanted = self.datagrams.wanted.header();
             let socket = &mut self.datagrams.sockets[index as usize];
             if let Some(fd) = &socket.fd
                 && !socket.closed
@@ -331,7 +309,7 @@ impl<K: Kernel> Uring<K> {
     }
 
     fn handle_block<P: Program>(&mut self, program: &mut P, key: u32, token: Token, block: &Block) {
-        let Ok(message) = RecvMsgOut::parse(block.bytes(), &self.datagrams.wanted.0) else {
+        let Ok(message) = RecvMsgOut::parse(block.bytes(), self.datagrams.wanted.header()) else {
             return;
         };
         let ancillary = Ancillary::read(message.control_data());
@@ -378,23 +356,20 @@ impl<K: Kernel> Uring<K> {
         if let (Some(fd), Some(in_flight_send)) = (fd, &mut sends[place as usize]) {
             self.fresh_sends += 1;
             // Message and bytes stay on the heap until the completion.
-            let InFlight { message, bytes, .. } = &mut **in_flight_send;
-            self.rings[0].send_message(fd, place, message.header(bytes));
+            let InFlight { message, block, .. } = &mut **in_flight_send;
+            self.rings[0].send_message(fd, place, message.header(&block.bytes));
         }
     }
 
     /// Handles the completion of a block's send.
     pub(super) fn datagrams_sent<P: Program>(&mut self, program: &mut P, place: u32, result: i32) {
-        let Some(mut in_flight_send) = self.datagrams.complete_send(place) else { return };
+        let Some(in_flight_send) = self.datagrams.complete_send(place) else { return };
         let index = in_flight_send.socket;
         let Err(errno) = outcome(result) else {
             self.datagrams.keep_spare(in_flight_send);
             return self.datagrams.release(index);
         };
-        let bytes = std::mem::take(&mut in_flight_send.bytes);
-        let (segment_bytes, ecn, path) =
-            (in_flight_send.segment_bytes, in_flight_send.ecn, in_flight_send.path);
-        let block = Datagrams { bytes: &bytes, segment_bytes, ecn, path };
+        let block = in_flight_send.block.datagrams();
         let (key, token) =
             (self.datagrams.sockets[index as usize].key, self.datagrams.token(index));
         let socket = self.datagrams.live(token);

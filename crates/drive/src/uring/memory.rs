@@ -23,9 +23,6 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Maps `len` bytes, at least one.
-    ///
-    /// # Errors
-    /// When the process may map no more memory.
     pub(super) fn new(len: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: without a fixed address, the kernel chooses one that is not in use.

@@ -16,6 +16,7 @@ mod buffers;
 mod datagrams;
 mod memory;
 mod pacing;
+mod provided;
 mod queue;
 mod receiving;
 mod ring;
@@ -100,11 +101,9 @@ pub struct Uring<K: Kernel = Linux> {
 }
 
 impl Uring {
-    /// Creates a driver, which accepts connections if given a listening socket.
-    ///
-    /// # Errors
-    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
-    /// The listener is returned for another driver.
+    /// Creates a driver, which accepts connections if given a listening socket. If the kernel has
+    /// no rings, forbids them, or lacks what this driver builds on (Linux 6.1), the listener is
+    /// returned for another driver.
     pub fn new(
         clock: Clock,
         listener: Option<Listener>,
@@ -167,10 +166,9 @@ impl<K: Kernel> Uring<K> {
         Waker(Arc::clone(&self.wake_fd))
     }
 
-    /// Runs until the program is done; the calling thread owns the rings from now on.
-    ///
-    /// # Errors When waiting itself fails, or the kernel has lost completions; nothing a peer does
-    /// can cause that.
+    /// Runs until the program is done; the calling thread owns the rings from now on. An error
+    /// means that waiting itself failed, or that the kernel has lost completions; nothing a peer
+    /// does can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         self.rings[0].queue.enable()?;
         self.make_first_table();

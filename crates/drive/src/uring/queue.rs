@@ -27,10 +27,8 @@ pub trait Kernel: Debug {
     /// The queues of one ring.
     type Queue: Queue;
 
-    /// Creates a ring; the thread that enables it owns it.
-    ///
-    /// # Errors
-    /// When the kernel has no rings, forbids them, or lacks what the driver builds on.
+    /// Creates a ring; the thread that enables it owns it. It fails if the kernel has no rings,
+    /// forbids them, or lacks what the driver builds on.
     fn queue(&self) -> io::Result<Self::Queue>;
 
     /// Ends our side of a connection (`shutdown(2)`).
@@ -40,9 +38,6 @@ pub trait Kernel: Debug {
 /// The queues of one ring, and what is registered with it.
 pub trait Queue {
     /// Makes the calling thread the owner of the ring.
-    ///
-    /// # Errors
-    /// The kernel's error, as for all methods below.
     fn enable(&self) -> io::Result<()>;
 
     /// True if the kernel can wait for several completions, but no longer than a given time once it

@@ -123,10 +123,8 @@ pub(super) struct WaitPolicy {
 }
 
 impl<K: Kernel> Ring<K> {
-    /// Creates a ring; the thread that enables it owns it.
-    ///
-    /// # Errors
-    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
+    /// Creates a ring; the thread that enables it owns it. It fails if the kernel has no rings,
+    /// forbids them, or lacks what this driver builds on (Linux 6.1).
     pub(super) fn new(kernel: &K) -> io::Result<Self> {
         let queue = kernel.queue()?;
         let buffers = Buffers::register(&queue)?;
@@ -312,15 +310,6 @@ impl<K: Kernel> Ring<K> {
     /// Submits an operation that completes at once.
     pub(super) fn announce(&mut self, op: Op, index: u32) {
         self.push(&opcode::Nop::new().build().user_data(op.about(index)));
-    }
-
-    /// Provides a group of buffers, whose places must live as long as the ring.
-    pub(super) fn register_blocks(&self, address: u64, places: u16, group: u16) -> io::Result<()> {
-        // SAFETY: the places are kept beside the ring, and dropped after it.
-        #[allow(unsafe_code)]
-        unsafe {
-            self.queue.register_buf_ring(address, places, group, 0)
-        }
     }
 
     /// Ends our side; its completion comes as that of a send.

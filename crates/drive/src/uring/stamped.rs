@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use io_uring::cqueue;
 
-use super::blocks::{Block, Blocks, STAMPED};
+use super::blocks::{Block, Blocks, STAMPED, Wanted};
 use super::queue::Kernel;
 use super::ring::Ring;
 use crate::Clock;
@@ -20,17 +20,11 @@ pub(super) struct Arrivals {
     /// One bit for each place of a socket, which keeps the sockets themselves small.
     watched: Vec<u64>,
     blocks: Option<Blocks>,
-    /// The fields of a message that the kernel is to write, for all receives; its pointers are
-    /// null.
-    wanted: Box<libc::msghdr>,
+    wanted: Wanted,
     stamps: Stamps,
     /// The arrival time of the bytes that are being handled.
     latest_ns: Option<u64>,
 }
-
-// SAFETY: the pointers of `wanted` are null and stay so: the kernel reads only its lengths.
-#[allow(unsafe_code)]
-unsafe impl Send for Arrivals {}
 
 impl fmt::Debug for Arrivals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,17 +35,8 @@ impl fmt::Debug for Arrivals {
 
 impl Arrivals {
     pub(super) fn new() -> Self {
-        // SAFETY: `msghdr` consists of integers and pointers, so all zeroes are a valid value.
-        #[allow(unsafe_code)]
-        let mut wanted: libc::msghdr = unsafe { std::mem::zeroed() };
-        wanted.msg_controllen = CONTROL_BYTES as _;
-        Arrivals {
-            watched: Vec::new(),
-            blocks: None,
-            wanted: Box::new(wanted),
-            stamps: Stamps::default(),
-            latest_ns: None,
-        }
+        let (wanted, stamps) = (Wanted::new(0, CONTROL_BYTES), Stamps::default());
+        Arrivals { watched: Vec::new(), blocks: None, wanted, stamps, latest_ns: None }
     }
 
     /// True if the socket with this number is watched.
@@ -89,7 +74,7 @@ impl Arrivals {
 
     /// The fields that a receive asks for.
     pub(super) fn wanted(&self) -> &libc::msghdr {
-        &self.wanted
+        self.wanted.header()
     }
 
     /// The buffer that a completion has filled, if any.

@@ -7,6 +7,9 @@
 
 use super::Broken;
 
+/// Takes each row that is complete.
+pub(super) type OnRow<'a> = &'a mut dyn FnMut(Fields<'_>) -> Result<(), Broken>;
+
 /// A reader of CSV.
 #[derive(Debug)]
 pub(super) struct Csv {
@@ -73,12 +76,8 @@ impl Csv {
         }
     }
 
-    /// Takes more bytes; `on_row` is given each row that they complete.
-    pub(super) fn feed(
-        &mut self,
-        bytes: &[u8],
-        on_row: &mut impl FnMut(Fields<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    /// Takes more bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8], on_row: OnRow<'_>) -> Result<(), Broken> {
         let mut rest = bytes;
         while let Some(first) = rest.first().copied() {
             if let Some(seen) = self.mark {
@@ -115,10 +114,7 @@ impl Csv {
     }
 
     /// Ends the text: a last row needs no line break.
-    pub(super) fn end(
-        &mut self,
-        on_row: &mut impl FnMut(Fields<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    pub(super) fn end(&mut self, on_row: OnRow<'_>) -> Result<(), Broken> {
         match self.state {
             State::Quoted => Err(self.broken(self.quote_line, "has a quote that is never closed")),
             State::Start if self.ends.is_empty() => Ok(()),
@@ -126,11 +122,7 @@ impl Csv {
         }
     }
 
-    fn take(
-        &mut self,
-        byte: u8,
-        on_row: &mut impl FnMut(Fields<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    fn take(&mut self, byte: u8, on_row: OnRow<'_>) -> Result<(), Broken> {
         let line = self.line;
         match (self.state, byte) {
             (State::Quoted, b'"') => self.state = State::Quote,
@@ -165,18 +157,12 @@ impl Csv {
         Ok(())
     }
 
-    fn end_line(
-        &mut self,
-        on_row: &mut impl FnMut(Fields<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    fn end_line(&mut self, on_row: OnRow<'_>) -> Result<(), Broken> {
         self.line += 1;
         self.end_row(on_row)
     }
 
-    fn end_row(
-        &mut self,
-        on_row: &mut impl FnMut(Fields<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    fn end_row(&mut self, on_row: OnRow<'_>) -> Result<(), Broken> {
         self.ends.push(self.text.len());
         // An empty line has one field without text; a quoted empty field is a row.
         let empty = self.ends.len() == 1 && self.text.is_empty() && !self.quoted;

@@ -9,6 +9,9 @@ use serde_json::value::RawValue;
 
 use super::Broken;
 
+/// Takes each row that is complete.
+pub(super) type OnRow<'a> = &'a mut dyn FnMut(Values<'_>) -> Result<(), Broken>;
+
 /// A reader of JSON lines.
 #[derive(Debug)]
 pub(super) struct Jsonl {
@@ -30,12 +33,8 @@ impl Jsonl {
         Jsonl { columns: columns.to_vec(), line: 1, text: Vec::new() }
     }
 
-    /// Takes more bytes; `on_row` is given each row that they complete.
-    pub(super) fn feed(
-        &mut self,
-        bytes: &[u8],
-        on_row: &mut impl FnMut(Values<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    /// Takes more bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8], on_row: OnRow<'_>) -> Result<(), Broken> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.text.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
@@ -47,10 +46,7 @@ impl Jsonl {
     }
 
     /// Ends a line, or the whole text.
-    pub(super) fn end(
-        &mut self,
-        on_row: &mut impl FnMut(Values<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+    pub(super) fn end(&mut self, on_row: OnRow<'_>) -> Result<(), Broken> {
         let text = std::mem::take(&mut self.text);
         if !text.trim_ascii().is_empty() {
             let values = self.values(&text)?;

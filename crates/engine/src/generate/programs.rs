@@ -35,9 +35,6 @@ pub trait Threads {
     }
 
     /// Takes the program of a thread, and the channel that carries its commands.
-    ///
-    /// # Errors
-    /// If there is no thread for it.
     fn take<P: Program + Measured + Send + 'static>(
         &mut self,
         thread: u32,
@@ -63,9 +60,6 @@ pub(super) struct Programs<'a> {
 
 /// Makes the programs of a plan that nobody else has checked or completed, and hands them to
 /// `threads`. `unix_time` is the time since 1970 at zero of their clock.
-///
-/// # Errors
-/// If the plan cannot be carried out.
 pub fn make(
     plan: &GeneratePlan,
     bodies: &[Blob],

@@ -14,7 +14,6 @@ pub struct Footprint {
 
 impl Footprint {
     /// The larger of each.
-    #[must_use]
     pub fn max(self, other: Footprint) -> Footprint {
         Footprint {
             requests: self.requests.max(other.requests),

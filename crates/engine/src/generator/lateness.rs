@@ -10,6 +10,8 @@
 //! A busy thread is woken by answers anyway. It compares two times per batch and reads its CPU
 //! clock once a millisecond, so that work does not count as a stall.
 
+use crate::protocol::Stalls;
+
 /// With requests outstanding the thread sleeps no longer than this …
 pub(super) const PULSE_NS: u64 = 1_000_000;
 /// … or than this part of the time in which nothing has come. By then all outstanding requests are
@@ -32,17 +34,6 @@ const SEND_NS: u64 = 10_000;
 const FIRST_NS: u64 = 500_000;
 const CLASSES: usize = 20;
 
-/// Stalls of about the same length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stalls {
-    /// Number of stalls.
-    pub count: u64,
-    /// Their total time, in ns.
-    pub ns: u64,
-    /// Requests that were outstanding, or came due, meanwhile.
-    pub requests: u64,
-}
-
 /// Stalls by their length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByLength([Stalls; CLASSES]);
@@ -58,17 +49,15 @@ impl ByLength {
 
     /// Adds the stalls of another thread.
     pub fn merge(&mut self, other: &ByLength) {
-        for (sum, more) in self.0.iter_mut().zip(&other.0) {
-            sum.count += more.count;
-            sum.ns += more.ns;
-            sum.requests += more.requests;
-        }
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, more)| sum.merge(more));
     }
 
-    /// Yields each length that was seen: its lower bound in ns, and its stalls.
-    pub fn seen(&self) -> impl Iterator<Item = (u64, Stalls)> + '_ {
+    /// The stalls of each length that was seen.
+    pub fn seen(&self) -> impl Iterator<Item = Stalls> + '_ {
         let lengths = (0..).map(|class| FIRST_NS << class);
-        lengths.zip(self.0).filter(|(_, stalls)| stalls.count > 0)
+        let stalls = lengths.zip(self.0);
+        let stalls = stalls.map(|(at_least_ns, stalls)| Stalls { at_least_ns, ..stalls });
+        stalls.filter(|stalls| stalls.count > 0)
     }
 }
 
@@ -147,8 +136,7 @@ mod tests {
         }
         let mut sum = some;
         sum.merge(&some);
-        let seen: Vec<_> =
-            sum.seen().map(|(least_ns, it)| (least_ns, it.count, it.requests)).collect();
+        let seen: Vec<_> = sum.seen().map(|it| (it.at_least_ns, it.count, it.requests)).collect();
         let last_ns = FIRST_NS << (CLASSES - 1);
         let expected = [(MS / 2, 2, 2), (MS, 4, 10), (32 * MS, 2, 128), (last_ns, 2, 10)];
         assert_eq!(seen, expected);

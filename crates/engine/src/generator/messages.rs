@@ -1,6 +1,5 @@
 //! The messages between the generator of one thread and the main thread.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -14,9 +13,7 @@ use super::lateness::Lateness;
 use super::phase::PhaseShare;
 use crate::data::DataUse;
 use crate::outlet::Outlet;
-
-/// The number of each sender's last message of a broadcast.
-pub type Sent = BTreeMap<u32, u32>;
+use crate::protocol::Sent;
 
 /// This thread's part of the load from some time on.
 #[derive(Clone, Debug, PartialEq, Eq)]

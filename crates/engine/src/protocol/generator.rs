@@ -66,7 +66,7 @@ pub struct Lateness {
 }
 
 /// The stalls of all threads with lengths from `at_least_ns` to less than twice that.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stalls {
     /// The shortest length, in ns.
@@ -78,6 +78,8 @@ pub struct Stalls {
     /// Requests that were outstanding or came due during these stalls.
     pub requests: u64,
 }
+
+trueload_meter::merged! { Stalls: count, ns, requests; keeps: at_least_ns }
 
 impl GeneratePlan {
     /// Most requests in flight on a connection, whatever it speaks.

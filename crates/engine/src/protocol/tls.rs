@@ -1,4 +1,4 @@
-//! The protocol's TLS settings in plans, and the result of a handshake. Certificates and keys are
+//! The protocol's TLS settings in plans. Certificates and keys are
 //! blobs, named by their SHA-256. A key is in no plan and in no line from the engine.
 
 use schemars::JsonSchema;
@@ -62,16 +62,4 @@ pub enum ServeTlsPlan {
         /// The SHA-256 in hex of the private key.
         key_sha256: String,
     },
-}
-
-/// The result of a TLS handshake.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// `TLSv1.2` or `TLSv1.3`.
-    pub version: String,
-    /// The registered name of the cipher suite.
-    pub cipher: String,
-    /// The application protocol; null if the server chose none.
-    pub alpn: Option<String>,
 }

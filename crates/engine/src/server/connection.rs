@@ -21,10 +21,6 @@ pub(super) struct Connection {
     pub(super) pending: VecDeque<Pending>,
     /// TLS between the parser and the socket, if any.
     pub(super) tls: Option<Box<tls::server::Server>>,
-    /// The rest of the first pending answer, while it is sent in pieces.
-    pub(super) slow: Option<Box<Slow>>,
-    /// The first pending answer, while it is a stream that is being sent.
-    pub(super) stream: Option<Box<Streamed>>,
     /// Number of requests up to now, counted only if faults may close the connection.
     pub(super) asked: u32,
     pub(super) speaks: Speaks,
@@ -36,7 +32,7 @@ pub(super) enum Speaks {
     /// HTTP/1.
     Http1,
     /// HTTP/2.
-    Http2(Box<Talk>),
+    Http2(Box<Http2>),
     /// None any more: our side has ended, and further input is ignored.
     Lingering,
     /// The first bytes decide; this many bytes of the HTTP/2 preface have come.
@@ -46,13 +42,12 @@ pub(super) enum Speaks {
 impl Connection {
     pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>, speaks: Speaks) -> Self {
         let (parser, pending) = (RequestParser::new(), VecDeque::new());
-        let (slow, stream) = (None, None);
-        Connection { token, parser, pending, tls, slow, stream, asked: 0, speaks }
+        Connection { token, parser, pending, tls, asked: 0, speaks }
     }
 
     pub(super) fn waiting(&self) -> usize {
         match &self.speaks {
-            Speaks::Http2(talk) => talk.waiting(),
+            Speaks::Http2(http2) => http2.pending.len(),
             _ => self.pending.len(),
         }
     }
@@ -61,7 +56,7 @@ impl Connection {
     pub(super) fn is_within_request(&self) -> bool {
         match &self.speaks {
             Speaks::Http1 => self.parser.started(),
-            Speaks::Http2(talk) => talk.is_within_request(),
+            Speaks::Http2(http2) => http2.machine.is_within_request(),
             Speaks::Undecided(matched) => *matched > 0,
             Speaks::Lingering => false,
         }
@@ -70,34 +65,16 @@ impl Connection {
 
 /// A connection that speaks HTTP/2.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct Http2 {
     pub(super) machine: Machine<Answer>,
     /// Answers that wait for their time, by stream.
-    pub(super) pending: HashMap<u32, Waiting>,
+    pub(super) pending: HashMap<u32, Pending>,
     /// SETTINGS have been sent; until then, everything else is delayed.
     pub(super) opened: bool,
     pub(super) delayed: Vec<u8>,
 }
 
-/// A request that waits for its answer.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) pending: Pending,
-    /// The rest of an answer that is sent in pieces.
-    pub(super) slow: Option<Box<Slow>>,
-    /// An answer that is a stream, once its head was sent.
-    pub(super) streamed: Option<Box<Streamed>>,
-}
-
-impl Talk {
-    pub(super) fn waiting(&self) -> usize {
-        self.pending.len()
-    }
-
-    pub(super) fn is_within_request(&self) -> bool {
-        self.machine.is_within_request()
-    }
-
+impl Http2 {
     /// Delays what was written until SETTINGS have been sent.
     #[inline]
     pub(super) fn delay(&mut self, out: &mut Vec<u8>) {
@@ -111,8 +88,18 @@ impl Talk {
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
 /// An answer that waits for its time, or for earlier answers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Pending {
     pub(super) due_ns: u64,
     pub(super) answer: Answer,
+    /// The rest of it, once it is sent in pieces.
+    pub(super) slow: Option<Box<Slow>>,
+    /// The rest of it, once it is sent as a stream.
+    pub(super) streamed: Option<Box<Streamed>>,
+}
+
+impl Pending {
+    pub(super) fn new(due_ns: u64, answer: Answer) -> Self {
+        Pending { due_ns, answer, slow: None, streamed: None }
+    }
 }

@@ -7,9 +7,8 @@
 
 use trueload_drive::{Net, Token};
 
-use super::connection::{Connection, NEVER_NS, Speaks};
+use super::connection::{Connection, NEVER_NS, Pending, Speaks};
 use super::faults::{self, Fault, Slow};
-use super::response::Answer;
 use super::stream::{Next, Streamed, write_chunk, write_last_chunk};
 use super::waits::Wait;
 use super::{Closed, Server};
@@ -135,10 +134,10 @@ impl Server {
         wait: Wait,
     ) -> Outcome {
         let (now_ns, token) = (net.now_ns(), connection.token);
-        while let Some(first) = connection.pending.front().copied() {
-            let answer = first.answer;
-            if first.due_ns > now_ns {
-                self.wait_for(token, 0, first.due_ns);
+        while let Some(first) = connection.pending.front_mut() {
+            let (answer, due_ns) = (first.answer, first.due_ns);
+            if due_ns > now_ns {
+                self.wait_for(token, 0, due_ns);
                 return Outcome::GoesOn;
             }
             let again_ns = match answer.fault {
@@ -147,25 +146,29 @@ impl Server {
                     Some(now_ns + HELD_NS)
                 }
                 Fault::Reset => return Outcome::Reset,
-                _ if answer.is_streamed() => match self.write_parts(now_ns, connection, answer) {
+                _ if answer.is_streamed() => match self.write_parts(now_ns, first) {
                     Next::Part(due_ns) => Some(due_ns),
                     Next::End => None,
-                    Next::Cut => return self.cut(connection),
+                    Next::Cut => {
+                        self.note_fault(Fault::Cut);
+                        return Outcome::Ends;
+                    }
                 },
                 Fault::Cut => {
                     let mut bytes = Vec::new();
                     self.responses.write(&mut bytes, answer);
                     faults::cut(&mut bytes);
                     self.out.append(&mut bytes);
-                    return self.cut(connection);
+                    self.note_fault(Fault::Cut);
+                    return Outcome::Ends;
                 }
-                Fault::Slow => self.write_piece(now_ns, connection, answer),
+                Fault::Slow => self.write_piece(now_ns, first),
                 _ => {
                     self.responses.write(&mut self.out, answer);
                     None
                 }
             };
-            if let (Some(again_ns), Some(first)) = (again_ns, connection.pending.front_mut()) {
+            if let Some(again_ns) = again_ns {
                 first.due_ns = again_ns;
                 continue;
             }
@@ -174,8 +177,8 @@ impl Server {
             self.answered(now_ns, wait.index, answer);
             // Answers behind it were held up by it, not by us.
             let waited = answer.route.wait_ns() > 0 && answer.fault != Fault::Slow;
-            if first.due_ns == wait.due_ns && waited {
-                self.leaves(now_ns, first.due_ns);
+            if due_ns == wait.due_ns && waited {
+                self.leaves(now_ns, due_ns);
             }
             if answer.is_last() {
                 return Outcome::Ends;
@@ -184,21 +187,14 @@ impl Server {
         Outcome::GoesOn
     }
 
-    /// Ends a connection in the middle of an answer.
-    fn cut(&mut self, connection: &mut Connection) -> Outcome {
-        self.note_fault(Fault::Cut);
-        connection.stream = None;
-        Outcome::Ends
-    }
-
     /// Writes the parts of a stream that are due, before the first of them its head; returns what
     /// comes next.
-    fn write_parts(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> Next {
+    fn write_parts(&mut self, now_ns: u64, pending: &mut Pending) -> Next {
+        let answer = pending.answer;
         let Some(shape) = answer.stream() else { return Next::End };
-        let chunked = !answer.http10;
-        let mut stream = connection.stream.take().unwrap_or_else(|| {
+        let (chunked, stall_ns) = (!answer.http10, self.stall_ns(answer.fault));
+        let stream = pending.streamed.get_or_insert_with(|| {
             self.responses.write(&mut self.out, answer);
-            let stall_ns = self.stall_ns(answer.fault);
             Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns))
         });
         loop {
@@ -213,35 +209,23 @@ impl Server {
                     write_last_chunk(&mut self.out, chunked);
                     return Next::End;
                 }
-                next => {
-                    connection.stream = Some(stream);
-                    return next;
-                }
+                next => return next,
             }
         }
     }
 
     /// Writes the next piece of a slow answer; returns the time of the piece after it.
-    fn write_piece(
-        &mut self,
-        now_ns: u64,
-        connection: &mut Connection,
-        answer: Answer,
-    ) -> Option<u64> {
-        if connection.slow.is_none() {
+    fn write_piece(&mut self, now_ns: u64, pending: &mut Pending) -> Option<u64> {
+        if pending.slow.is_none() {
             self.note_fault(Fault::Slow);
         }
         let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
-        let slow = connection.slow.get_or_insert_with(|| {
+        let slow = pending.slow.get_or_insert_with(|| {
             let mut bytes = Vec::new();
-            self.responses.write(&mut bytes, answer);
+            self.responses.write(&mut bytes, pending.answer);
             Box::new(Slow::new(bytes, now_ns, over_ns))
         });
-        let next_ns = slow.next(&mut self.out);
-        if next_ns.is_none() {
-            connection.slow = None;
-        }
-        next_ns
+        slow.next(&mut self.out)
     }
 
     /// Sets the time at which the first answer of a connection, or the answer of a stream, is due.

@@ -12,7 +12,7 @@ use trueload_wire::http2::frame::{ErrorCode, PREFACE};
 use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
 use trueload_wire::tls::Stage;
 
-use super::connection::{Connection, Pending, Speaks, Talk, Waiting};
+use super::connection::{Connection, Http2, Pending, Speaks};
 use super::faults::{Fault, Slow};
 use super::response::{Answer, Route};
 use super::stream::{Next, Streamed};
@@ -106,7 +106,7 @@ impl Server {
             self.wait_for(connection.token, 0, net.now_ns().saturating_add(settings_delay_ns));
         }
         let (pending, delayed) = (HashMap::new(), Vec::new());
-        connection.speaks = Speaks::Http2(Box::new(Talk { machine, pending, opened, delayed }));
+        connection.speaks = Speaks::Http2(Box::new(Http2 { machine, pending, opened, delayed }));
     }
 
     /// Reads requests from `bytes`, and answers those that need not wait. Returns whether the
@@ -118,20 +118,21 @@ impl Server {
         bytes: &[u8],
     ) -> bool {
         // Taken out, so that both can be changed; only a pointer moves.
-        let Speaks::Http2(mut talk) = std::mem::replace(&mut connection.speaks, Speaks::Http1)
+        let Speaks::Http2(mut http2) = std::mem::replace(&mut connection.speaks, Speaks::Http1)
         else {
             return false;
         };
         let (mut rest, mut goes_on) = (bytes, true);
         while goes_on
-            && let Some(event) = talk.machine.next(&mut rest, &mut self.out, &mut Answer::on_stream)
+            && let Some(event) =
+                http2.machine.next(&mut rest, &mut self.out, &mut Answer::on_stream)
         {
             goes_on = match event {
                 Event::Request { stream, made } => {
-                    self.answer_stream(net, connection, &mut talk, stream, made)
+                    self.answer_stream(net, connection, &mut http2, stream, made)
                 }
                 Event::Gone { stream } => {
-                    self.gone(net.now_ns(), connection.token, &mut talk, stream);
+                    self.gone(net.now_ns(), connection.token, &mut http2, stream);
                     true
                 }
                 Event::Refused => true,
@@ -145,8 +146,8 @@ impl Server {
                 }
             };
         }
-        goes_on &= !talk.machine.is_drained();
-        connection.speaks = Speaks::Http2(talk);
+        goes_on &= !http2.machine.is_drained();
+        connection.speaks = Speaks::Http2(http2);
         goes_on
     }
 
@@ -167,32 +168,31 @@ impl Server {
         &mut self,
         net: &mut impl Net,
         connection: &mut Connection,
-        talk: &mut Talk,
+        http2: &mut Http2,
         stream: u32,
         answer: Answer,
     ) -> bool {
         let (answer, wait_ns) = self.note_request(net, connection, answer);
         let (now_ns, token) = (net.now_ns(), connection.token);
         if self.faults.as_ref().is_some_and(|faults| faults.goes_away(connection.asked)) {
-            talk.machine.go_away(&mut self.out);
+            http2.machine.go_away(&mut self.out);
             self.note_fault(Fault::GoAway);
         }
         if let Fault::Reset | Fault::Refuse = answer.fault {
             let refused = answer.fault == Fault::Refuse;
             let code = if refused { ErrorCode::RefusedStream } else { ErrorCode::InternalError };
-            talk.machine.reset(stream, code, &mut self.out);
+            http2.machine.reset(stream, code, &mut self.out);
             self.note_fault(answer.fault);
             self.record(|record| record.unanswered(now_ns, token.index, false));
             return !answer.closes;
         }
         let plain = matches!(answer.fault, Fault::None | Fault::Error) && !answer.is_streamed();
         if wait_ns == 0 && plain {
-            self.write_on_stream(now_ns, token.index, talk, stream, answer);
+            self.write_on_stream(now_ns, token.index, http2, stream, answer);
             return !answer.closes;
         }
         let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
-        let pending = Pending { due_ns, answer };
-        talk.pending.insert(stream, Waiting { pending, slow: None, streamed: None });
+        http2.pending.insert(stream, Pending::new(due_ns, answer));
         self.watch.seen.waiting += 1;
         self.wait_for(token, stream, due_ns);
         true
@@ -204,28 +204,28 @@ impl Server {
         &mut self,
         now_ns: u64,
         key: u32,
-        talk: &mut Talk,
+        http2: &mut Http2,
         stream: u32,
         answer: Answer,
     ) {
         let (block, body) = self.responses.of_stream(answer);
-        talk.machine.answer(stream, &block, body, &mut self.out);
+        http2.machine.answer(stream, &block, body, &mut self.out);
         drop(block);
-        self.end_on_stream(now_ns, key, talk, answer);
+        self.end_on_stream(now_ns, key, http2, answer);
     }
 
     #[inline]
-    fn end_on_stream(&mut self, now_ns: u64, key: u32, talk: &mut Talk, answer: Answer) {
+    fn end_on_stream(&mut self, now_ns: u64, key: u32, http2: &mut Http2, answer: Answer) {
         let silently = self.faults.as_ref().is_some_and(|faults| faults.plan.close_silently);
         if answer.closes && !silently {
-            talk.machine.go_away(&mut self.out);
+            http2.machine.go_away(&mut self.out);
         }
         self.answered(now_ns, key, answer);
     }
 
     /// Handles a request whose stream is gone before its answer.
-    fn gone(&mut self, now_ns: u64, token: Token, talk: &mut Talk, stream: u32) {
-        if talk.pending.remove(&stream).is_some() {
+    fn gone(&mut self, now_ns: u64, token: Token, http2: &mut Http2, stream: u32) {
+        if http2.pending.remove(&stream).is_some() {
             self.watch.seen.waiting -= 1;
             self.watch.seen.aborted += 1;
             self.record(|record| record.unanswered(now_ns, token.index, true));
@@ -240,62 +240,62 @@ impl Server {
         connection: &mut Connection,
         wait: Wait,
     ) -> bool {
-        let Speaks::Http2(talk) = &mut connection.speaks else { return true };
+        let Speaks::Http2(http2) = &mut connection.speaks else { return true };
         if wait.stream == 0 {
-            talk.opened = true;
-            talk.machine.open(&mut self.out);
-            self.out.append(&mut talk.delayed);
+            http2.opened = true;
+            http2.machine.open(&mut self.out);
+            self.out.append(&mut http2.delayed);
             return true;
         }
         let (now_ns, token) = (net.now_ns(), connection.token);
-        let Some(mut waiting) = talk.pending.remove(&wait.stream) else { return true };
-        let answer = waiting.pending.answer;
+        let Some(mut pending) = http2.pending.remove(&wait.stream) else { return true };
+        let answer = pending.answer;
         if answer.fault == Fault::Slow || answer.fault == Fault::Cut || answer.is_streamed() {
             let due_ns = if answer.is_streamed() {
-                self.write_parts_on_stream(now_ns, talk, wait.stream, &mut waiting)
+                self.write_parts_on_stream(now_ns, http2, wait.stream, &mut pending)
             } else if answer.fault == Fault::Cut {
-                self.cut_on_stream(talk, wait.stream, answer)
+                self.cut_on_stream(http2, wait.stream, answer)
             } else {
-                self.write_piece_on_stream(now_ns, talk, wait.stream, &mut waiting)
+                self.write_piece_on_stream(now_ns, http2, wait.stream, &mut pending)
             };
-            talk.pending.insert(wait.stream, waiting);
+            http2.pending.insert(wait.stream, pending);
             match due_ns {
                 Ok(Some(due_ns)) => self.wait_for(token, wait.stream, due_ns),
                 Ok(None) => {
-                    talk.pending.remove(&wait.stream);
+                    http2.pending.remove(&wait.stream);
                     self.watch.seen.waiting -= 1;
-                    self.end_on_stream(now_ns, token.index, talk, answer);
-                    return !answer.closes && !talk.machine.is_drained();
+                    self.end_on_stream(now_ns, token.index, http2, answer);
+                    return !answer.closes && !http2.machine.is_drained();
                 }
-                Err(Gone) => self.gone(now_ns, token, talk, wait.stream),
+                Err(Gone) => self.gone(now_ns, token, http2, wait.stream),
             }
             return true;
         }
         self.watch.seen.waiting -= 1;
-        self.write_on_stream(now_ns, token.index, talk, wait.stream, answer);
+        self.write_on_stream(now_ns, token.index, http2, wait.stream, answer);
         if answer.route.wait_ns() > 0 {
             self.leaves(now_ns, wait.due_ns);
         }
-        !answer.closes && !talk.machine.is_drained()
+        !answer.closes && !http2.machine.is_drained()
     }
 
     /// Writes half of an answer, and resets its stream.
     fn cut_on_stream(
         &mut self,
-        talk: &mut Talk,
+        http2: &mut Http2,
         stream: u32,
         answer: Answer,
     ) -> Result<Option<u64>, Gone> {
         let (block, body) = self.responses.of_stream(answer);
-        talk.machine.answer_head(stream, &block, &mut self.out);
+        http2.machine.answer_head(stream, &block, &mut self.out);
         drop(block);
-        talk.machine.answer_body(stream, &body[..body.len() / 2], false, &mut self.out);
-        self.reset_cut(talk, stream);
+        http2.machine.answer_body(stream, &body[..body.len() / 2], false, &mut self.out);
+        self.reset_cut(http2, stream);
         Err(Gone)
     }
 
-    fn reset_cut(&mut self, talk: &mut Talk, stream: u32) {
-        talk.machine.reset(stream, ErrorCode::InternalError, &mut self.out);
+    fn reset_cut(&mut self, http2: &mut Http2, stream: u32) {
+        http2.machine.reset(stream, ErrorCode::InternalError, &mut self.out);
         self.note_fault(Fault::Cut);
     }
 
@@ -304,18 +304,18 @@ impl Server {
     fn write_parts_on_stream(
         &mut self,
         now_ns: u64,
-        talk: &mut Talk,
+        http2: &mut Http2,
         stream: u32,
-        waiting: &mut Waiting,
+        pending: &mut Pending,
     ) -> Result<Option<u64>, Gone> {
-        let answer = waiting.pending.answer;
+        let answer = pending.answer;
         let Some(shape) = answer.stream() else { return Err(Gone) };
         let stall_ns = self.stall_ns(answer.fault);
-        if waiting.streamed.is_none() {
+        if pending.streamed.is_none() {
             let (block, _) = self.responses.of_stream(answer);
-            talk.machine.answer_head(stream, &block, &mut self.out);
+            http2.machine.answer_head(stream, &block, &mut self.out);
         }
-        let streamed = waiting
+        let streamed = pending
             .streamed
             .get_or_insert_with(|| Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns)));
         loop {
@@ -328,11 +328,11 @@ impl Server {
                 }
                 Next::End => (streamed.end(), true),
                 Next::Cut => {
-                    self.reset_cut(talk, stream);
+                    self.reset_cut(http2, stream);
                     return Err(Gone);
                 }
             };
-            if !talk.machine.answer_body(stream, content.as_bytes(), ends, &mut self.out) {
+            if !http2.machine.answer_body(stream, content.as_bytes(), ends, &mut self.out) {
                 return Err(Gone);
             }
             if ends {
@@ -345,21 +345,21 @@ impl Server {
     fn write_piece_on_stream(
         &mut self,
         now_ns: u64,
-        talk: &mut Talk,
+        http2: &mut Http2,
         stream: u32,
-        waiting: &mut Waiting,
+        pending: &mut Pending,
     ) -> Result<Option<u64>, Gone> {
-        if waiting.slow.is_none() {
-            let (block, body) = self.responses.of_stream(waiting.pending.answer);
+        if pending.slow.is_none() {
+            let (block, body) = self.responses.of_stream(pending.answer);
             let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
-            waiting.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
-            talk.machine.answer_head(stream, &block, &mut self.out);
+            pending.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
+            http2.machine.answer_head(stream, &block, &mut self.out);
             drop(block);
             self.note_fault(Fault::Slow);
         }
         let mut piece = Vec::new();
-        let next_ns = waiting.slow.as_mut().and_then(|slow| slow.next(&mut piece));
-        let there = talk.machine.answer_body(stream, &piece, next_ns.is_none(), &mut self.out);
+        let next_ns = pending.slow.as_mut().and_then(|slow| slow.next(&mut piece));
+        let there = http2.machine.answer_body(stream, &piece, next_ns.is_none(), &mut self.out);
         if there { Ok(next_ns) } else { Err(Gone) }
     }
 }

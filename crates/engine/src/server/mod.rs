@@ -45,13 +45,17 @@ const REPORT_NS: u64 = 250_000_000;
 const WAITING_MOST: usize = 4096;
 
 impl Served {
-    /// Opens sealed bytes with a session, and counts the result.
+    /// Opens sealed bytes with a session, counts the result, and sends what the session has to say.
+    /// Returns whether the connection goes on.
     fn open_sealed(
         &mut self,
+        net: &mut impl Net,
+        token: Token,
         session: &mut tls::server::Server,
         bytes: &[u8],
         buffers: &mut Buffers,
-    ) -> Result<Stage, tls::Failure> {
+    ) -> bool {
+        buffers.clear();
         let before = session.stage();
         let outcome = session.handle_input(bytes, buffers);
         if before == Stage::Handshaking && session.stage() != Stage::Handshaking {
@@ -62,7 +66,10 @@ impl Served {
         }
         self.tls_failed += u64::from(outcome.is_err());
         self.bytes_in += buffers.plain.len() as u64;
-        outcome
+        if !buffers.sealed.is_empty() {
+            net.send(token, &buffers.sealed);
+        }
+        matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
     }
 }
 
@@ -225,7 +232,7 @@ impl Server {
             return !answer.is_last();
         }
         let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
-        connection.pending.push_back(Pending { due_ns, answer });
+        connection.pending.push_back(Pending::new(due_ns, answer));
         self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
             self.wait_for(token, 0, due_ns);
@@ -341,8 +348,8 @@ impl Server {
     #[inline]
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
-        if let Speaks::Http2(talk) = &mut connection.speaks {
-            talk.delay(&mut self.out);
+        if let Speaks::Http2(http2) = &mut connection.speaks {
+            http2.delay(&mut self.out);
         }
         let len = self.out.len();
         self.watch.seen.bytes_out += len as u64;
@@ -370,19 +377,15 @@ impl Server {
         bytes: &[u8],
     ) -> bool {
         let Some(session) = &mut connection.tls else { return false };
-        let mut buffers = std::mem::take(&mut self.buffers);
-        buffers.clear();
-        let outcome = self.watch.seen.open_sealed(session, bytes, &mut buffers);
-        if !buffers.sealed.is_empty() {
-            net.send(connection.token, &buffers.sealed);
-        }
+        let (token, mut buffers) = (connection.token, std::mem::take(&mut self.buffers));
+        let open = self.watch.seen.open_sealed(net, token, session, bytes, &mut buffers);
         self.record(|record| record.note_received(buffers.plain.len()));
         if matches!(connection.speaks, Speaks::Undecided(_)) {
             self.decide_by_alpn(net, connection);
         }
         let goes_on = self.take(net, connection, &buffers.plain);
         self.buffers = buffers;
-        goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
+        goes_on && open
     }
 
     /// Handles bytes that are not just the known request.

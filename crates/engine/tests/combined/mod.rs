@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use trueload_engine::generator::{Alike, DoneReport, Hops, Sending};
 use trueload_wire::http2::request::Template;
-use trueload_wire::message::{Request, Rules, Texts};
+use trueload_wire::message::{self, Request, Rules, Texts};
 use trueload_wire::parts::{Kind, Rule};
 
 use play::{MS, Speaks};
@@ -29,7 +29,10 @@ fn hops(speaks: Speaks, rule: Option<Rule>) -> Hops {
     let burst: Arc<[u8]> = Arc::from(&b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"[..]);
     let headers = [("Host".to_owned(), "h".to_owned())];
     let texts = Texts { method: "GET", path: "/a", headers: &headers, body: None };
-    let http2 = Some(Template::plain(if secure { "https" } else { "http" }, &texts));
+    let http2 = Some(Template::of(
+        if secure { "https" } else { "http" },
+        &message::Template::new(&texts, None),
+    ));
     let headers = vec![(b"Host".to_vec(), b"h".to_vec())];
     let (method, target, body) = (b"GET".to_vec(), b"/a".to_vec(), Vec::new());
     let whole = Some(Arc::new(Request { method, target, headers, body }));

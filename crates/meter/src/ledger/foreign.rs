@@ -21,6 +21,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Entry, Handle, Ledger, PAST_MOST, Past, UNKNOWN};
 use crate::class::Class;
 use crate::lazy::Lazy;
@@ -67,13 +70,17 @@ pub struct Origin {
 }
 
 /// A message that did not reach every receiver exactly once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "FailedMessage")]
 pub struct Failed {
-    /// The sender's number.
+    /// The number of its sender.
     pub sender: u32,
-    /// The number of the message among the sender's own.
+    /// Its number among the messages of that sender.
     pub sequence: u32,
-    /// [`Class::Lost`] or [`Class::Duplicate`].
+    /// Why it failed: a receiver did not get it in time, or got it twice.
+    #[serde(rename = "fault")]
+    #[schemars(extend("enum" = [Class::Lost, Class::Duplicate]))]
     pub class: Class,
 }
 

@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use trueload_wire::message::{Rules, Texts};
+use trueload_wire::message::{self, Rules, Texts};
 
 use trueload_engine::generator::{
     Http1, OverHttp1, Plain, Protocol, Requests, Sending, Target, TcpEcho, Text, WsEcho,
@@ -165,7 +165,8 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
             .collect();
         let body = case.body.as_deref().map(str::as_bytes);
         let texts = Texts { method: &case.method, path: "/", headers: &headers, body };
-        Target { text: Text::Http1(Template::filled(&texts)), whole: None, rules: rules.clone() }
+        let text = Text::Http1(Template::of(&message::Template::new(&texts, Some(&[]))));
+        Target { text, whole: None, rules: rules.clone() }
     };
     let order = Mix::new(&[2, 1, 1]).unwrap();
     Arc::new(Requests::new(

@@ -113,7 +113,7 @@ fn a_generator_that_was_stopped_says_for_how_long_and_how_many_requests_waited()
         let played = play(&it);
         played.adds_up();
         let stalls: Vec<_> = played.done().lateness.stopped.seen().collect();
-        let [(_, stall)] = stalls[..] else { panic!("{ms} ms: {stalls:?}") };
+        let [stall] = stalls[..] else { panic!("{ms} ms: {stalls:?}") };
         assert!(stall.ns.abs_diff(ms * MS) <= MS / 2, "{ms} ms: {stall:?}");
         assert_eq!((stall.count, stall.requests), (1, u64::from(connections)), "{ms} ms");
         assert_eq!(played.done().lateness.queued, ByLength::default(), "{ms} ms");

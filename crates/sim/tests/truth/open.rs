@@ -153,7 +153,7 @@ fn a_generator_that_stood_still_catches_up_with_the_schedule_and_no_further_and_
         assert!(near(seen.value_at_quantile(0.9), S / 2), "{what}: a tenth of the requests late");
     }
     let stalls: Vec<_> = played.done().lateness.stopped.seen().collect();
-    let [(_, stall)] = stalls[..] else { panic!("one stall: {stalls:?}") };
+    let [stall] = stalls[..] else { panic!("one stall: {stalls:?}") };
     assert!(stall.ns.abs_diff(S) <= 2 * MS && stall.requests.abs_diff(1000) <= 10, "{stall:?}");
     assert_eq!(played.done().lateness.queued, ByLength::default());
 }

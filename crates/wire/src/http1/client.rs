@@ -113,12 +113,8 @@ impl<T: Copy + PartialEq> Client<T> {
                     }
                 }
                 Err(error) => {
-                    self.asked.end_all(
-                        now_ns,
-                        ending_of(error).0,
-                        Ending::ClosedPipelined,
-                        on_outcome,
-                    );
+                    let (first, rest) = (ending_of(error).0, Ending::ClosedPipelined);
+                    self.asked.end_all(now_ns, first, rest, on_outcome);
                     // Kept because its parser knows the reason.
                     self.partial = kept.or_else(|| fresh.map(Box::new));
                     return Disposition::Broken;
@@ -269,15 +265,8 @@ impl<T: Copy + PartialEq> Client<T> {
                 break;
             }
             let Some((tag, count)) = self.asked.answer_alike(most - settled) else { break };
-            on_outcome(Outcome {
-                tag,
-                count,
-                ending,
-                complete: true,
-                status,
-                first_byte_ns: now_ns,
-                content,
-            });
+            let (complete, first_byte_ns) = (true, now_ns);
+            on_outcome(Outcome { tag, count, ending, complete, status, first_byte_ns, content });
             settled += count;
         }
         settled
@@ -286,10 +275,6 @@ impl<T: Copy + PartialEq> Client<T> {
 
 impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     type Tag = T;
-
-    fn reset(&mut self) {
-        *self = Client::default();
-    }
 
     #[inline]
     fn asked(&self) -> &Asked<T> {

@@ -69,8 +69,9 @@ pub enum FedRequest<'a> {
     Complete(Request<'a>),
 }
 
+/// Where a parser is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Part {
+enum At {
     #[default]
     RequestLine,
     Fields,
@@ -81,7 +82,7 @@ enum Part {
 /// Reads one request after another.
 #[derive(Debug)]
 pub struct RequestParser {
-    part: Part,
+    at: At,
     line: RequestLine,
     head_bytes: u32,
     fields: Fields,
@@ -95,7 +96,7 @@ pub struct RequestParser {
 impl Default for RequestParser {
     fn default() -> Self {
         RequestParser {
-            part: Part::default(),
+            at: At::default(),
             line: RequestLine::default(),
             head_bytes: 0,
             fields: Fields::of(Writer::Client),
@@ -114,11 +115,9 @@ impl RequestParser {
 
     /// Feeds bytes. Returns how many of them belong to this request, and the result. After
     /// [`FedRequest::Complete`] the parser awaits the next request, to which the remaining bytes
-    /// belong.
-    ///
-    /// # Errors
-    /// If the bytes cannot be a legal request. The error occurs at the same byte however the input
-    /// was split. After it, every call returns the same error until [`reset`](Self::reset).
+    /// belong. If the bytes cannot be a legal request, the error occurs at the same byte however
+    /// the input was split. After it, every call returns the same error until
+    /// [`reset`](Self::reset).
     pub fn feed<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -140,7 +139,7 @@ impl RequestParser {
                 Ok((taken, FedRequest::Complete(self.complete(bytes))))
             }
             Err(error) => {
-                self.part = Part::Refused;
+                self.at = At::Refused;
                 self.aside = Vec::new();
                 self.refused.get_or_insert_with(|| Box::new(error));
                 Err(error)
@@ -150,13 +149,13 @@ impl RequestParser {
 
     fn parse(&mut self, bytes: &[u8], limits: &Limits) -> Result<(usize, Progress), ParseError> {
         let mut at = 0;
-        if matches!(self.part, Part::RequestLine | Part::Fields) {
+        if matches!(self.at, At::RequestLine | At::Fields) {
             let Some(taken) = self.head(bytes, limits)? else {
                 return Ok((bytes.len(), Progress::Partial));
             };
             at = taken;
             self.body = Body::new(request_body(&self.fields.facts, self.line.http10)?);
-            self.part = Part::Body;
+            self.at = At::Body;
             // RFC 9110 §10.1.1: it has no effect without a body, and is ignored from an HTTP/1.0
             // client.
             let expects = self.fields.facts.expect_continue && !self.line.http10;
@@ -164,7 +163,7 @@ impl RequestParser {
                 return Ok((at, Progress::ExpectsContinue));
             }
         }
-        if self.part == Part::Refused {
+        if self.at == At::Refused {
             return Err(self.refused.as_deref().copied().unwrap_or(BAD_METHOD));
         }
         let taken = self.body.scan(&bytes[at..], &mut self.fields, limits, &mut |_: &[u8]| {})?;
@@ -175,16 +174,16 @@ impl RequestParser {
     }
 
     fn head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
-        let Self { part, line, fields, .. } = self;
+        let Self { at: state, line, fields, .. } = self;
         let too_long = "the head is too long";
         scan_within(bytes, &mut self.head_bytes, limits.head_bytes, too_long, |window| {
             let mut at = 0;
-            if *part == Part::RequestLine {
+            if *state == At::RequestLine {
                 let Some(taken) = line.scan(window)? else {
                     return Ok(None);
                 };
                 at = taken;
-                *part = Part::Fields;
+                *state = At::Fields;
             }
             let taken = fields.scan(&window[at..], limits.header_count, false)?;
             Ok(taken.map(|taken| at + taken))
@@ -214,7 +213,7 @@ impl RequestParser {
 
     /// Whether any byte of the awaited request has come.
     pub fn started(&self) -> bool {
-        self.part != Part::RequestLine || self.head_bytes > 0
+        self.at != At::RequestLine || self.head_bytes > 0
     }
 
     /// Resets everything, including a refusal.

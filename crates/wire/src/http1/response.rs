@@ -35,8 +35,9 @@ pub enum Fed {
     Complete(Response),
 }
 
+/// Where a parser is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Part {
+enum At {
     #[default]
     StatusLine,
     Fields,
@@ -47,7 +48,7 @@ enum Part {
 /// Reads one response after another.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
-    part: Part,
+    at: At,
     line: StatusLine,
     head_bytes: u32,
     informational: u32,
@@ -67,11 +68,9 @@ impl ResponseParser {
     /// complete.
     ///
     /// Returns how many of `bytes` belong to this response, and whether it is complete. If it is,
-    /// the parser awaits the next response, to which the remaining bytes belong.
-    ///
-    /// # Errors
-    /// If the bytes cannot be a legal response. The error occurs at the same byte however the input
-    /// was split. After it, every call returns the same error until [`reset`](Self::reset).
+    /// the parser awaits the next response, to which the remaining bytes belong. If the bytes
+    /// cannot be a legal response, the error occurs at the same byte however the input was split.
+    /// After it, every call returns the same error until [`reset`](Self::reset).
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -84,9 +83,6 @@ impl ResponseParser {
 
     /// Like [`feed`](Self::feed), but a final head that equals the one in `memory` is not parsed
     /// again.
-    ///
-    /// # Errors
-    /// The same as for [`feed`](Self::feed).
     #[inline]
     pub fn feed_remembering(
         &mut self,
@@ -98,7 +94,7 @@ impl ResponseParser {
     ) -> Result<(usize, Fed), ParseError> {
         let fed = self.parse(bytes, head_request, limits, memory, body);
         if let Err(error) = fed {
-            self.part = Part::Refused;
+            self.at = At::Refused;
             self.refused.get_or_insert_with(|| Box::new(error));
         }
         fed
@@ -115,9 +111,9 @@ impl ResponseParser {
         let mut at = 0;
         loop {
             let rest = &bytes[at..];
-            let taken = match self.part {
-                Part::Body => self.body.scan(rest, &mut self.fields, limits, sink)?,
-                Part::StatusLine | Part::Fields => {
+            let taken = match self.at {
+                At::Body => self.body.scan(rest, &mut self.fields, limits, sink)?,
+                At::StatusLine | At::Fields => {
                     let taken = self.head(rest, limits, memory.as_deref_mut())?;
                     let (part, status) = match taken {
                         Some(taken) => (&rest[..taken], Some(self.line.status)),
@@ -126,7 +122,7 @@ impl ResponseParser {
                     sink.head(part, status);
                     taken
                 }
-                Part::Refused => {
+                At::Refused => {
                     return Err(self.refused().unwrap_or(BAD_VERSION));
                 }
             };
@@ -134,7 +130,7 @@ impl ResponseParser {
                 return Ok((bytes.len(), Fed::Partial));
             };
             at += taken;
-            if self.part == Part::Body {
+            if self.at == At::Body {
                 let response = self.response(true);
                 self.reset();
                 return Ok((at, Fed::Complete(response)));
@@ -144,7 +140,7 @@ impl ResponseParser {
     }
 
     fn head(&mut self, bytes: &[u8], limits: &Limits, memory: Option<&mut HeadMemory>) -> Scan {
-        let Some(memory) = memory.filter(|_| self.part == Part::StatusLine && self.head_bytes == 0)
+        let Some(memory) = memory.filter(|_| self.at == At::StatusLine && self.head_bytes == 0)
         else {
             return self.scan_head(bytes, limits);
         };
@@ -161,18 +157,18 @@ impl ResponseParser {
     }
 
     fn scan_head(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
-        let (part, line, fields) = (&mut self.part, &mut self.line, &mut self.fields);
+        let (state, line, fields) = (&mut self.at, &mut self.line, &mut self.fields);
         let informational = self.informational < limits.informational;
         let (used, cap, too_long) =
             (&mut self.head_bytes, limits.head_bytes, "the head is too long");
         scan_within(bytes, used, cap, too_long, |window| {
             let mut at = 0;
-            if *part == Part::StatusLine {
+            if *state == At::StatusLine {
                 let Some(taken) = line.scan(window, informational)? else {
                     return Ok(None);
                 };
                 at = taken;
-                *part = Part::Fields;
+                *state = At::Fields;
             }
             let taken = fields.scan(&window[at..], limits.header_count, false)?;
             Ok(taken.map(|taken| at + taken))
@@ -186,7 +182,7 @@ impl ResponseParser {
             *self = Self { informational: self.informational + 1, ..Self::default() };
         } else {
             self.body = Body::new(framed);
-            self.part = Part::Body;
+            self.at = At::Body;
         }
         Ok(())
     }
@@ -212,7 +208,7 @@ impl ResponseParser {
 
     /// Whether the body of the response in progress is delimited by the peer's FIN.
     pub fn lasts_until_end(&self) -> bool {
-        self.part == Part::Body && self.body.is_until_close()
+        self.at == At::Body && self.body.is_until_close()
     }
 
     /// The status of the final response whose head is complete; none before that.
@@ -222,7 +218,7 @@ impl ResponseParser {
 
     /// Whether any byte of the awaited response has come; a 1xx response counts.
     pub fn started(&self) -> bool {
-        self.part != Part::StatusLine || self.head_bytes > 0 || self.informational > 0
+        self.at != At::StatusLine || self.head_bytes > 0 || self.informational > 0
     }
 
     /// Whether the response that has begun may have this status and does not follow a 1xx response.
@@ -232,7 +228,7 @@ impl ResponseParser {
 
     /// Whether the head is complete, so that only the body is missing.
     pub fn has_head(&self) -> bool {
-        self.part == Part::Body
+        self.at == At::Body
     }
 
     /// The reason why the response was refused, if it was.

@@ -30,9 +30,6 @@ impl Block {
     }
 
     /// Begins a block that continues in the next frame.
-    ///
-    /// # Errors
-    /// If the block is too long.
     pub fn begin(&mut self, stream: u32, end_stream: bool, part: &[u8]) -> Result<(), Violation> {
         (self.of, self.frames) = (Some((stream, end_stream)), 0);
         self.bytes.clear();
@@ -40,10 +37,8 @@ impl Block {
     }
 
     /// Adds the next part to the block. With `last` the block is complete: returns whether the
-    /// stream ends with it, and the block.
-    ///
-    /// # Errors
-    /// If the block is too long, or if no block of this stream is open.
+    /// stream ends with it, and the block. It is a violation if no block of this stream is open, or
+    /// if it is too long.
     pub fn go_on(
         &mut self,
         stream: u32,

@@ -157,10 +157,8 @@ impl Reader {
         self.aside.capacity()
     }
 
-    /// Takes the next piece off `input`. `None`: all of it was taken, and more is needed.
-    ///
-    /// # Errors
-    /// A [`Violation`]. If it concerns a stream, its frame was consumed and reading may continue.
+    /// Takes the next piece off `input`. `None`: all of it was taken, and more is needed. After a
+    /// violation that concerns a stream, its frame was consumed and reading may continue.
     #[inline]
     pub fn next<'a, 'b: 'a>(
         &'a mut self,

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
 pub use crate::message::Filling;
-use crate::message::places::{self, DIGITS_MOST, Piece, Places, decimal};
-use crate::message::{Head, Request, Texts};
+use crate::message::places::{self, DIGITS_MOST, Piece, decimal, fill};
+use crate::message::{self, Head, Request};
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug)]
 pub struct Template {
-    block: Box<[Part]>,
+    block: Box<[Item]>,
     body: Box<[Piece]>,
     /// The bytes of names and values without placeholders.
     plain_bytes: u64,
@@ -28,9 +28,9 @@ pub struct Template {
     drawn: u32,
 }
 
-/// A part of a header block.
+/// An item of a header block.
 #[derive(Clone, Debug)]
-enum Part {
+enum Item {
     Fixed(Arc<[u8]>),
     /// A value with placeholders.
     Text(Box<[Piece]>),
@@ -41,95 +41,48 @@ enum Part {
 impl Request {
     /// It in HTTP/2's form.
     pub fn over_http2(&self, secure: bool) -> Template {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let headers: Vec<_> =
-            self.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
-        let (method, path) = (text(&self.method), text(&self.target));
-        let texts =
-            Texts { method: &method, path: &path, headers: &headers, body: Some(&self.body) };
-        Template::plain(if secure { "https" } else { "http" }, &texts)
+        Template::of(if secure { "https" } else { "http" }, &self.into())
     }
 }
 
 impl Template {
-    /// Creates a request without placeholders; its headers must state the length of the body.
-    pub fn plain(scheme: &str, texts: &Texts<'_>) -> Self {
-        let fixed = |text: &[u8], _| vec![Piece::Fixed(text.into())];
-        let body = texts.body.filter(|body| !body.is_empty());
-        let body = body.map(|body| fixed(body, false)).unwrap_or_default();
-        Self::new(scheme, texts, fixed, body)
-    }
-
-    /// Creates a request whose path, header values and body may have numbers filled in. The length
-    /// of a body is added.
-    pub fn filled(scheme: &str, texts: &Texts<'_>) -> Self {
-        Self::with_columns(scheme, texts, &[])
-    }
-
-    /// The same with the columns of data, by name, besides the numbers.
-    pub fn with_columns(scheme: &str, texts: &Texts<'_>, columns: &[String]) -> Self {
-        let places = Places { columns };
-        let body = texts.body.map(|body| places.cut(body, false)).unwrap_or_default();
-        let cut = |text: &[u8], in_path| places.cut(text, in_path);
-        let mut template = Self::new(scheme, texts, cut, body);
-        if texts.body.is_some() {
-            template.add_length();
-        }
-        template
-    }
-
-    fn new(
-        scheme: &str,
-        texts: &Texts<'_>,
-        cut: impl Fn(&[u8], bool) -> Vec<Piece>,
-        body: Vec<Piece>,
-    ) -> Self {
-        let mut parts = Parts::default();
-        parts.plain_field(b":method", texts.method.as_bytes(), false);
-        parts.plain_field(b":scheme", scheme.as_bytes(), false);
-        let host = texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        host.iter().for_each(|(_, host)| parts.field(b":authority", cut(host.as_bytes(), false)));
-        parts.field(b":path", cut(texts.path.as_bytes(), true));
-        for (name, value) in texts.headers {
+    /// The form of a request over HTTP/2.
+    pub fn of(scheme: &str, request: &message::Template) -> Self {
+        let mut block = Block::default();
+        block.plain_field(b":method", &request.method, false);
+        block.plain_field(b":scheme", scheme.as_bytes(), false);
+        let host = request.header(b"host");
+        host.into_iter().for_each(|host| block.field(b":authority", host));
+        block.field(b":path", &request.target);
+        for (name, value) in &request.headers {
             let name = name.to_ascii_lowercase();
             if !is_left_out(&name, value) {
-                parts.field(name.as_bytes(), cut(value.as_bytes(), false));
+                block.field(&name, value);
             }
         }
-        parts.cut();
-        let Parts { done, plain_bytes, drawn, .. } = parts;
-        Template { block: done.into(), body: body.into(), plain_bytes, drawn }
-    }
-
-    fn add_length(&mut self) {
-        let mut parts = Parts::default();
-        if let [] | [Piece::Fixed(_)] = *self.body {
-            let len = self.body_len(&()).to_string();
-            parts.plain_field(b"content-length", len.as_bytes(), false);
-        } else {
-            parts.begin(b"content-length", Indexing::Without);
-            parts.cut();
-            parts.done.push(Part::Length);
+        if request.adds_length {
+            block.length(request.fixed_len());
         }
-        parts.cut();
-        self.plain_bytes += parts.plain_bytes;
-        self.block = self.block.iter().cloned().chain(parts.done).collect();
+        block.cut();
+        let Block { done, plain_bytes, drawn, .. } = block;
+        Template { block: done.into(), body: request.body.clone(), plain_bytes, drawn }
     }
 
     /// Appends the header block.
     #[inline]
     pub fn write_block(&self, filling: &impl Filling, out: &mut Vec<u8>) -> Head {
         let (mut drawn, mut plain_bytes) = (0, self.plain_bytes);
-        for part in &self.block {
-            match part {
-                Part::Fixed(bytes) => out.extend_from_slice(bytes),
-                Part::Text(text) => {
-                    let mut filled = Vec::new();
+        let mut filled = Vec::new();
+        for item in &self.block {
+            match item {
+                Item::Fixed(bytes) => out.extend_from_slice(bytes),
+                Item::Text(text) => {
+                    filled.clear();
                     fill(text, filling, &mut drawn, &mut filled);
                     plain_bytes += filled.len() as u64;
                     plain_string(out, &filled);
                 }
-                Part::Length => {
+                Item::Length => {
                     let mut digits = [0; DIGITS_MOST];
                     let digits = decimal(self.body_len(filling), &mut digits);
                     plain_bytes += digits.len() as u64;
@@ -147,12 +100,21 @@ impl Template {
     /// Appends a part of the body, given as a range of bytes.
     pub fn write_body(&self, filling: &impl Filling, part: Range<u64>, out: &mut Vec<u8>) {
         let part = part.start as usize..part.end as usize;
-        if let [Piece::Fixed(bytes)] = &*self.body {
+        if let Some(bytes) = self.fixed_body() {
             return out.extend_from_slice(bytes.get(part).unwrap_or_default());
         }
         let mut filled = Vec::new();
         fill(&self.body, filling, &mut { self.drawn }, &mut filled);
         out.extend_from_slice(filled.get(part).unwrap_or_default());
+    }
+
+    /// The body, if it is always the same.
+    pub(crate) fn fixed_body(&self) -> Option<&[u8]> {
+        match &*self.body {
+            [] => Some(&[]),
+            [Piece::Fixed(bytes)] => Some(bytes),
+            _ => None,
+        }
     }
 
     fn body_len(&self, filling: &impl Filling) -> u64 {
@@ -161,25 +123,24 @@ impl Template {
 
     /// Whether it has a placeholder of a column.
     pub fn has_column(&self) -> bool {
-        let texts = self.block.iter().map(|part| match part {
-            Part::Text(text) => &**text,
-            Part::Fixed(_) | Part::Length => &[],
+        let texts = self.block.iter().map(|item| match item {
+            Item::Text(text) => &**text,
+            Item::Fixed(_) | Item::Length => &[],
         });
-        let has = |text: &[Piece]| text.iter().any(|piece| matches!(piece, Piece::Column(..)));
-        texts.chain([&*self.body]).any(has)
+        texts.chain([&*self.body]).any(places::has_column)
     }
 }
 
 /// A header block under construction.
 #[derive(Default)]
-struct Parts {
-    done: Vec<Part>,
+struct Block {
+    done: Vec<Item>,
     pending: Vec<u8>,
     plain_bytes: u64,
     drawn: u32,
 }
 
-impl Parts {
+impl Block {
     /// Adds a field without placeholders.
     fn plain_field(&mut self, name: &[u8], value: &[u8], secret: bool) {
         self.plain_bytes += (name.len() + value.len()) as u64;
@@ -192,40 +153,62 @@ impl Parts {
         begin(&mut self.pending, name, indexing);
     }
 
-    fn field(&mut self, name: &[u8], value: Vec<Piece>) {
-        let secret = matches!(name, b"authorization" | b"proxy-authorization" | b"cookie");
-        match &value[..] {
+    fn field(&mut self, name: &[u8], value: &[Piece]) {
+        let secret = is_secret(name);
+        match value {
             [] => self.plain_field(name, b"", secret),
             [Piece::Fixed(value)] => self.plain_field(name, value, secret),
             _ => {
-                let indexing = if secret { Indexing::Never } else { Indexing::Without };
-                self.begin(name, indexing);
+                self.begin(name, indexing(secret));
                 self.cut();
-                self.drawn += places::randoms(&value);
-                self.done.push(Part::Text(value.into()));
+                self.drawn += places::randoms(value);
+                self.done.push(Item::Text(value.into()));
             }
         }
     }
 
+    /// Adds the length of the body; none if that has placeholders.
+    fn length(&mut self, fixed: Option<usize>) {
+        if let Some(len) = fixed {
+            return self.plain_field(b"content-length", len.to_string().as_bytes(), false);
+        }
+        self.begin(b"content-length", Indexing::Without);
+        self.cut();
+        self.done.push(Item::Length);
+    }
+
     fn cut(&mut self) {
         if !self.pending.is_empty() {
-            self.done.push(Part::Fixed(std::mem::take(&mut self.pending).into()));
+            self.done.push(Item::Fixed(std::mem::take(&mut self.pending).into()));
         }
     }
 }
 
-fn fill(text: &[Piece], filling: &impl Filling, drawn: &mut u32, out: &mut Vec<u8>) {
-    for piece in text {
-        piece.write(filling, drawn, &mut |part| out.extend_from_slice(part.bytes()));
-    }
+/// Appends a field that only some requests have; returns the bytes of its name and value.
+pub(crate) fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> u64 {
+    begin(out, name, indexing(is_secret(name)));
+    plain_string(out, value);
+    (name.len() + value.len()) as u64
+}
+
+/// Whether no intermediary may keep the value of this field.
+fn is_secret(name: &[u8]) -> bool {
+    matches!(name, b"authorization" | b"proxy-authorization" | b"cookie")
+}
+
+fn indexing(secret: bool) -> Indexing {
+    if secret { Indexing::Never } else { Indexing::Without }
 }
 
 /// Whether HTTP/2 has no such field or expresses it otherwise.
-pub(crate) fn is_left_out(name: &str, value: &str) -> bool {
+fn is_left_out(name: &[u8], value: &[Piece]) -> bool {
     match name {
-        "host" | "connection" | "proxy-connection" | "keep-alive" | "transfer-encoding"
-        | "upgrade" => true,
-        "te" => !value.trim().eq_ignore_ascii_case("trailers"),
+        b"host" | b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
+        | b"upgrade" => true,
+        b"te" => match value {
+            [Piece::Fixed(value)] => !value.trim_ascii().eq_ignore_ascii_case(b"trailers"),
+            _ => true,
+        },
         _ => false,
     }
 }
@@ -234,6 +217,11 @@ pub(crate) fn is_left_out(name: &str, value: &str) -> bool {
 mod tests {
     use super::*;
     use crate::http2::hpack::Decoder;
+    use crate::message::Texts;
+
+    fn filled(texts: &Texts<'_>) -> Template {
+        Template::of("http", &message::Template::new(texts, Some(&[])))
+    }
 
     /// A request of this number, whose random numbers are 1000, 1001, ….
     struct Numbered(u64);
@@ -282,7 +270,8 @@ mod tests {
             ("Empty", ""),
         ]);
         let texts = Texts { method: "GET", path: "/a{b}", headers: &headers, body: None };
-        let (fields, body) = fields(&Template::plain("https", &texts), 1);
+        let (fields, body) =
+            fields(&Template::of("https", &message::Template::new(&texts, None)), 1);
         let expected = [
             ":method=GET",
             ":scheme=https",
@@ -301,7 +290,7 @@ mod tests {
         let headers = headers(&[("Host", "a"), ("X", "{random}")]);
         let body = Some(&b"[{counter},{random}]"[..]);
         let texts = Texts { method: "PUT", path: "/{counter}/{random}", headers: &headers, body };
-        let template = Template::filled("http", &texts);
+        let template = filled(&texts);
         let (fields, len) = fields(&template, 77);
         assert_eq!(fields[3..], [":path=/77/1000", "x=1001", "content-length=9"]);
         let mut out = Vec::new();
@@ -316,8 +305,8 @@ mod tests {
         let body = Some(&b"{a}{{a}"[..]);
         let texts = Texts { method: "PUT", path: "/{a}/{+a}/{b}", headers: &headers, body };
         let columns = ["a", "b"].map(str::to_owned);
-        let template = Template::with_columns("http", &texts, &columns);
-        assert!(template.has_column() && !Template::filled("http", &texts).has_column());
+        let template = Template::of("http", &message::Template::new(&texts, Some(&columns)));
+        assert!(template.has_column() && !filled(&texts).has_column());
         let (fields, len) = fields(&template, 1);
         assert_eq!(fields[3..], [":path=/a%2Fb/a/b/%C3%BC", "x=\u{fc}a/b", "content-length=6"]);
         let mut out = Vec::new();
@@ -329,21 +318,21 @@ mod tests {
     fn a_long_text_with_a_place_has_its_length_in_more_than_one_byte() {
         let path = format!("/{}/{{counter}}", "p".repeat(200));
         let texts = Texts { method: "GET", path: &path, headers: &[], body: None };
-        let (fields, _) = fields(&Template::filled("http", &texts), 5);
+        let (fields, _) = fields(&filled(&texts), 5);
         assert_eq!(fields[2], format!(":path=/{}/5", "p".repeat(200)));
     }
 
     #[test]
     fn a_body_without_places_is_sent_as_it_stands() {
         let texts = Texts { method: "POST", path: "/", headers: &[], body: Some(b"{\"a\":1}") };
-        let template = Template::filled("http", &texts);
+        let template = filled(&texts);
         let (fields, len) = fields(&template, 1);
         assert_eq!((fields.last().map(String::as_str), len), (Some("content-length=7"), 7));
         let mut out = Vec::new();
         template.write_body(&(), 0..7, &mut out);
         assert_eq!(out, b"{\"a\":1}");
         let empty = Texts { body: Some(b""), ..texts };
-        let (fields, len) = self::fields(&Template::filled("http", &empty), 1);
+        let (fields, len) = self::fields(&filled(&empty), 1);
         assert_eq!((fields.last().map(String::as_str), len), (Some("content-length=0"), 0));
     }
 }

@@ -53,10 +53,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Applies one parameter. Unknown parameters are ignored.
-    ///
-    /// # Errors
-    /// If the value is not allowed; the connection ends.
+    /// Applies one parameter. Unknown parameters are ignored. A value that is not allowed ends the
+    /// connection.
     pub fn apply(&mut self, parameter: u16, value: u32) -> Result<(), Violation> {
         match parameter {
             parameter::HEADER_TABLE_SIZE => self.table_bytes = value,
@@ -83,9 +81,6 @@ impl Settings {
     }
 
     /// Applies the payload of a SETTINGS frame, in order.
-    ///
-    /// # Errors
-    /// The same as for [`Settings::apply`].
     pub fn apply_all(&mut self, payload: &[u8]) -> Result<(), Violation> {
         parameters(payload).try_for_each(|(parameter, value)| self.apply(parameter, value))
     }

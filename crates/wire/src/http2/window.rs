@@ -40,9 +40,6 @@ impl SendWindow {
     }
 
     /// Changes the window: the peer granted more room, or SETTINGS changed it.
-    ///
-    /// # Errors
-    /// If the window becomes too large.
     #[inline]
     pub fn change(&mut self, by: i64) -> Result<(), Overflow> {
         let changed = self.0 + by;
@@ -73,9 +70,6 @@ impl ReceiveWindow {
     }
 
     /// Notes that the peer has sent `bytes`.
-    ///
-    /// # Errors
-    /// If the peer sent more than it may.
     #[inline]
     pub fn receive(&mut self, bytes: u32) -> Result<(), Overflow> {
         self.left = self.left.checked_sub(bytes).ok_or(Overflow)?;

@@ -25,10 +25,7 @@ impl Location {
         };
     }
 
-    /// The value as it was sent.
-    ///
-    /// # Errors
-    /// If there is none that can be read.
+    /// The value as it was sent. An error if there is none that can be read.
     pub fn value(&self) -> Result<&[u8], Unfollowed> {
         match self {
             Location::Missing => Err(Unfollowed::Missing),

@@ -18,7 +18,7 @@ pub use book::{Book, Event, Head, Wants};
 pub use cookies::Site;
 pub use limits::Limits;
 pub use location::Location;
-pub use places::{Filling, Part, mark_used};
+pub use places::{BUILT_IN, Filling, Part, is_name, mark_used};
 pub use redirect::{LOCATION_BYTES_MOST, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};

@@ -1,15 +1,20 @@
-//! Placeholders in the texts of a request: `{counter}`, `{random}` and `{column}`.
+//! Placeholders in the texts of a request: `{counter}`, `{random}` and `{column}`; in a session also
+//! `{repeat}`, `{vu}` and the values that are taken from answers.
 //!
 //! How it works: a text is cut into pieces once; filling it means going through the pieces. In a
-//! text that has a placeholder, `{{` stands for `{`. In a path, a column's value is percent-encoded
-//! as RFC 6570 expands `{name}` and `{+name}`; elsewhere both stand for the value as it is.
+//! text that has a placeholder, `{{` stands for `{`. A text without one is sent as it stands, so
+//! that JSON needs no escaping. In a path, a column's value is percent-encoded as RFC 6570 expands
+//! `{name}` and `{+name}`; elsewhere both stand for the value as it is.
 //!
 //! Must not know: where the values come from.
 
 use std::sync::Arc;
 
-const COUNTER: &[u8] = b"{counter}";
-const RANDOM: &[u8] = b"{random}";
+use super::turn::Turn;
+
+/// Names that a session may use without taking a value first; other requests have the first two.
+pub const BUILT_IN: [&str; 4] = ["counter", "random", "repeat", "vu"];
+const NAME_BYTES_MOST: usize = 64;
 const ESCAPED: &[u8] = b"{{";
 
 /// The values for the placeholders of one request.
@@ -22,6 +27,20 @@ pub trait Filling {
     fn column(&self, _index: usize) -> &[u8] {
         &[]
     }
+    /// The value that a session has taken from an answer, by its index.
+    fn taken(&self, _index: usize) -> &[u8] {
+        &[]
+    }
+    /// The place of a session's request.
+    fn turn(&self) -> Turn {
+        Turn::default()
+    }
+    /// The path of a session's request.
+    fn path(&self) -> &[u8] {
+        &[]
+    }
+    /// Writes the Cookie line of a session's request, if it has cookies.
+    fn write_cookies(&self, _out: &mut Vec<u8>) {}
 }
 
 /// Values for requests without placeholders.
@@ -39,9 +58,20 @@ impl Filling for () {
 pub(crate) enum Piece {
     Fixed(Arc<[u8]>),
     Counter,
+    /// A number drawn anew for each place of each request.
     Random,
+    /// The number of the repetition of a session's step.
+    Repeat,
+    /// The number of the virtual user.
+    User,
     /// The value of a column of data, and what is kept of it as it is.
     Column(usize, Kept),
+    /// A value that a step takes, by its index, and what is kept of it as it is.
+    Taken(usize, Kept),
+    /// The path that a session has written, and the number of its random placeholders.
+    Path(u32),
+    /// The Cookie line of a session.
+    Cookies,
     /// The length of the body.
     Length,
 }
@@ -55,42 +85,53 @@ pub(crate) enum Kept {
     Unreserved,
     /// These and what has a meaning in a path: `:/?[]@!$&'()*+,;=`, and `%` before two hex digits.
     Reserved,
+    /// All that does not end a path, so that a whole path can be a value.
+    Visible,
 }
 
 impl Kept {
-    /// What is kept of a value in a path or elsewhere; `plus`: its place is written with a plus.
-    pub(crate) fn at(in_path: bool, plus: bool) -> Self {
-        match (in_path, plus) {
-            (false, _) => Kept::All,
-            (true, false) => Kept::Unreserved,
-            (true, true) => Kept::Reserved,
-        }
-    }
-
     /// The value percent-encoded; none if it is sent as it is.
-    pub(crate) fn encoded(self, value: &[u8]) -> Option<Vec<u8>> {
+    fn encoded(self, value: &[u8]) -> Option<Vec<u8>> {
         if self == Kept::All || value.iter().all(|byte| is_unreserved(*byte)) {
             return None;
         }
         let mut out = Vec::with_capacity(3 * value.len());
         for (at, byte) in value.iter().enumerate() {
-            let kept = is_unreserved(*byte)
-                || self == Kept::Reserved
-                    && (b":/?[]@!$&'()*+,;=".contains(byte) || is_encoded(&value[at..]));
+            let kept = match self {
+                Kept::All => true,
+                Kept::Unreserved => is_unreserved(*byte),
+                Kept::Reserved => {
+                    is_unreserved(*byte)
+                        || b":/?[]@!$&'()*+,;=".contains(byte)
+                        || is_encoded(&value[at..])
+                }
+                Kept::Visible => byte.is_ascii_graphic() && *byte != b'#',
+            };
             if kept {
                 out.push(*byte);
             } else {
-                out.push(b'%');
-                out.extend([byte >> 4, byte & 15].map(|half| b"0123456789ABCDEF"[half as usize]));
+                out.extend(percent_encoded(*byte));
             }
         }
         Some(out)
+    }
+
+    fn put(self, value: &[u8], put: &mut impl FnMut(Part<'_>)) {
+        match self.encoded(value) {
+            None => put(Part::Filled(value)),
+            Some(encoded) => put(Part::Filled(&encoded)),
+        }
     }
 
     /// The most bytes that one byte of a value takes.
     fn bytes_most(self) -> usize {
         if self == Kept::All { 1 } else { 3 }
     }
+}
+
+pub(super) fn percent_encoded(byte: u8) -> [u8; 3] {
+    let [high, low] = [byte >> 4, byte & 15].map(|half| b"0123456789ABCDEF"[usize::from(half)]);
+    [b'%', high, low]
 }
 
 fn is_unreserved(byte: u8) -> bool {
@@ -113,7 +154,6 @@ pub enum Part<'a> {
 
 impl Part<'_> {
     /// The bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Part::Fixed(bytes) => bytes,
@@ -134,14 +174,20 @@ impl Piece {
     ) {
         let number = match self {
             Piece::Fixed(bytes) => return put(Part::Fixed(bytes)),
-            Piece::Column(index, kept) => {
-                let value = filling.column(*index);
-                return match kept.encoded(value) {
-                    None => put(Part::Filled(value)),
-                    Some(encoded) => put(Part::Filled(&encoded)),
-                };
+            Piece::Column(index, kept) => return kept.put(filling.column(*index), put),
+            Piece::Taken(index, kept) => return kept.put(filling.taken(*index), put),
+            Piece::Path(randoms) => {
+                *drawn += randoms;
+                return put(Part::Filled(filling.path()));
+            }
+            Piece::Cookies => {
+                let mut line = Vec::new();
+                filling.write_cookies(&mut line);
+                return put(Part::Filled(&line));
             }
             Piece::Counter => filling.counter(),
+            Piece::Repeat => filling.turn().repeat.into(),
+            Piece::User => filling.turn().user.into(),
             Piece::Random => {
                 *drawn += 1;
                 filling.random(*drawn - 1)
@@ -155,9 +201,20 @@ impl Piece {
     pub(crate) fn len_most(&self, value_most: usize) -> usize {
         match self {
             Piece::Fixed(bytes) => bytes.len(),
-            Piece::Counter | Piece::Random | Piece::Length => DIGITS_MOST,
-            Piece::Column(_, kept) => value_most.saturating_mul(kept.bytes_most()),
+            Piece::Column(_, kept) | Piece::Taken(_, kept) => {
+                value_most.saturating_mul(kept.bytes_most())
+            }
+            // Only requests of sessions have these, and no longest one.
+            Piece::Path(_) | Piece::Cookies => 0,
+            _ => DIGITS_MOST,
         }
+    }
+}
+
+/// Appends these pieces to `out`; `drawn` random placeholders are before them.
+pub(crate) fn fill(pieces: &[Piece], filling: &impl Filling, drawn: &mut u32, out: &mut Vec<u8>) {
+    for piece in pieces {
+        piece.write(filling, drawn, &mut |part| out.extend_from_slice(part.bytes()));
     }
 }
 
@@ -172,63 +229,106 @@ pub(crate) fn len(pieces: &[Piece], filling: &impl Filling, mut drawn: u32) -> u
 
 /// The number of random placeholders among these pieces.
 pub(crate) fn randoms(pieces: &[Piece]) -> u32 {
-    pieces.iter().filter(|piece| **piece == Piece::Random).count() as u32
+    let of = |piece: &Piece| match piece {
+        Piece::Random => 1,
+        Piece::Path(randoms) => *randoms,
+        _ => 0,
+    };
+    pieces.iter().map(of).sum()
 }
 
-/// Cuts texts at their placeholders; `columns` are the names of those of data.
+pub(crate) fn has_column(pieces: &[Piece]) -> bool {
+    pieces.iter().any(|piece| matches!(piece, Piece::Column(..)))
+}
+
+/// Whether this can be the name of a value: a letter or `_`, then letters, digits, `_` and `-`.
+pub fn is_name(name: &[u8]) -> bool {
+    let starts = name.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    let follows = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-".contains(byte);
+    starts && name.len() <= NAME_BYTES_MOST && name.iter().all(follows)
+}
+
+/// The name of the place that a text begins with.
+fn name_at(text: &[u8]) -> Option<&str> {
+    let inside = text.strip_prefix(b"{")?;
+    let end = inside.iter().take(NAME_BYTES_MOST + 1).position(|byte| *byte == b'}')?;
+    let name = &inside[..end];
+    std::str::from_utf8(name).ok().filter(|name| is_name(name.as_bytes()))
+}
+
+/// Cuts texts at their placeholders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
+    /// The names of the columns of data.
     pub(crate) columns: &'a [String],
+    /// In a session, the names of values that earlier steps take from their answers.
+    pub(crate) taken: Option<&'a [String]>,
 }
 
 impl Places<'_> {
-    /// Cuts a text. One without placeholders is one piece, an empty one none.
-    pub(crate) fn cut(self, text: &[u8], in_path: bool) -> Vec<Piece> {
+    /// Cuts a text. One without placeholders is one piece, an empty one none. An error is the name
+    /// of a session's value that is not known.
+    pub(crate) fn cut(self, text: &[u8], in_path: bool) -> Result<Box<[Piece]>, String> {
         let mut pieces = Pieces::default();
-        pieces.text(text, self, in_path);
+        pieces.text(text, self, in_path)?;
         pieces.cut();
-        pieces.done
+        Ok(pieces.done.into())
+    }
+
+    /// The placeholder that a text begins with: its length, and its piece or the name of a
+    /// session's value that is not known.
+    fn at(self, text: &[u8], in_path: bool) -> Option<(usize, Result<Piece, String>)> {
+        let name = name_at(text);
+        let piece = match (name, self.taken) {
+            (Some("counter"), _) => Piece::Counter,
+            (Some("random"), _) => Piece::Random,
+            (Some("repeat"), Some(_)) => Piece::Repeat,
+            (Some("vu"), Some(_)) => Piece::User,
+            (_, taken) => {
+                if let Some((len, index, plus)) = self.column_at(text) {
+                    let kept = match (in_path, plus) {
+                        (false, _) => Kept::All,
+                        (true, false) => Kept::Unreserved,
+                        (true, true) => Kept::Reserved,
+                    };
+                    return Some((len, Ok(Piece::Column(index, kept))));
+                }
+                let (name, kept) = (name?, if in_path { Kept::Visible } else { Kept::All });
+                match taken?.iter().position(|known| known == name) {
+                    Some(index) => Piece::Taken(index, kept),
+                    None => return Some((name.len() + 2, Err(name.to_owned()))),
+                }
+            }
+        };
+        Some((name?.len() + 2, Ok(piece)))
     }
 
     /// The placeholder of a column that a text begins with: its length, the column's index, and
     /// whether it is written with a plus.
-    pub(crate) fn column_at(self, text: &[u8]) -> Option<(usize, usize, bool)> {
+    fn column_at(self, text: &[u8]) -> Option<(usize, usize, bool)> {
         let text = text.strip_prefix(b"{")?;
         let (plus, rest) = text.strip_prefix(b"+").map_or((false, text), |rest| (true, rest));
         let name = &rest[..rest.iter().position(|byte| *byte == b'}')?];
         let index = self.columns.iter().position(|column| column.as_bytes() == name)?;
         Some((name.len() + 2 + usize::from(plus), index, plus))
     }
-
-    /// Whether a text has a placeholder, or the name of one after `{{`.
-    fn are_in(self, text: &[u8]) -> bool {
-        let is_place = |at: usize| {
-            let rest = &text[at..];
-            rest.starts_with(COUNTER) || rest.starts_with(RANDOM) || self.column_at(rest).is_some()
-        };
-        (0..text.len()).any(is_place)
-    }
-
-    /// Marks the columns that a text has a placeholder of.
-    pub(crate) fn mark_used(self, text: &[u8], used: &mut [bool]) {
-        for piece in self.cut(text, false) {
-            if let Piece::Column(index, _) = piece {
-                used[index] = true;
-            }
-        }
-    }
 }
 
 /// Marks the columns that a text has a placeholder of; `used` has a place for each.
 pub fn mark_used(columns: &[String], text: &[u8], used: &mut [bool]) {
-    Places { columns }.mark_used(text, used);
+    let places = Places { columns, taken: None };
+    for piece in places.cut(text, false).iter().flatten() {
+        if let Piece::Column(index, _) = piece {
+            used[*index] = true;
+        }
+    }
 }
 
 /// Pieces under construction.
 #[derive(Default)]
 pub(crate) struct Pieces {
     pub(crate) done: Vec<Piece>,
-    pub(crate) pending: Vec<u8>,
+    pending: Vec<u8>,
 }
 
 impl Pieces {
@@ -247,24 +347,29 @@ impl Pieces {
         }
     }
 
+    /// Adds pieces; fixed ones are joined.
+    pub(crate) fn add(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            match piece {
+                Piece::Fixed(bytes) => self.fixed(bytes),
+                place => self.place(place.clone()),
+            }
+        }
+    }
+
     /// Adds a text, cut at its placeholders if it has any.
-    pub(crate) fn text(&mut self, text: &[u8], places: Places<'_>, in_path: bool) {
-        if !places.are_in(text) {
-            return self.fixed(text);
+    fn text(&mut self, text: &[u8], places: Places<'_>, in_path: bool) -> Result<(), String> {
+        if !(0..text.len()).any(|at| places.at(&text[at..], in_path).is_some()) {
+            self.fixed(text);
+            return Ok(());
         }
         let mut rest = text;
         while let Some(first) = rest.first() {
             let taken = if rest.starts_with(ESCAPED) {
                 self.pending.push(b'{');
                 ESCAPED.len()
-            } else if rest.starts_with(COUNTER) {
-                self.place(Piece::Counter);
-                COUNTER.len()
-            } else if rest.starts_with(RANDOM) {
-                self.place(Piece::Random);
-                RANDOM.len()
-            } else if let Some((len, index, plus)) = places.column_at(rest) {
-                self.place(Piece::Column(index, Kept::at(in_path, plus)));
+            } else if let Some((len, piece)) = places.at(rest, in_path) {
+                self.place(piece?);
                 len
             } else {
                 self.pending.push(*first);
@@ -272,6 +377,7 @@ impl Pieces {
             };
             rest = &rest[taken..];
         }
+        Ok(())
     }
 }
 
@@ -286,6 +392,66 @@ pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MOST]) -> &[u8] 
         number /= 10;
         if number == 0 {
             return &digits[at..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NONE: Places<'static> = Places { taken: Some(&[]), columns: &[] };
+
+    fn shown(text: &str, in_path: bool) -> Result<String, String> {
+        let taken = ["token", "id-2"].map(str::to_owned);
+        let columns = ["user", "a.b"].map(str::to_owned);
+        let places = Places { taken: Some(&taken), columns: &columns };
+        let cut = places.cut(text.as_bytes(), in_path)?;
+        let piece = |piece: &Piece| match piece {
+            Piece::Fixed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            place => format!("<{place:?}>"),
+        };
+        Ok(cut.iter().map(piece).collect())
+    }
+
+    #[test]
+    fn a_text_is_cut_at_its_places_and_json_needs_no_escaping() {
+        for (text, cut) in [
+            ("", ""),
+            ("plain", "plain"),
+            (r#"{"a":{"b":1}}"#, r#"{"a":{"b":1}}"#),
+            (r#"{"user":"{token}"}"#, r#"{"user":"<Taken(0, All)>"}"#),
+            ("/a/{id-2}?c={counter}", "/a/<Taken(1, All)>?c=<Counter>"),
+            ("{{token}} {vu}", "{token}} <User>"),
+            ("{{token}}", "{token}}"),
+            ("{{x", "{{x"),
+            ("{ token }{repeat}{random", "{ token }<Repeat>{random"),
+            (r#"{"user":"{user}"}"#, r#"{"user":"<Column(0, All)>"}"#),
+            (r#"{"a":{"b":{a.b}}}"#, r#"{"a":{"b":<Column(1, All)>}}"#),
+            ("{+user}{{user}{+token}{c.d}", "<Column(0, All)>{user}{+token}{c.d}"),
+        ] {
+            assert_eq!(shown(text, false).as_deref(), Ok(cut), "{text}");
+        }
+        assert_eq!(shown("/{page}", false), Err("page".to_owned()));
+    }
+
+    #[test]
+    fn in_a_path_a_plus_keeps_the_reserved_characters_of_a_column() {
+        let cut = shown("/{user}/{+user}?t={token}", true);
+        let found = "/<Column(0, Unreserved)>/<Column(0, Reserved)>?t=<Taken(0, Visible)>";
+        assert_eq!(cut.as_deref(), Ok(found));
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_without_braces_is_sent_as_it_stands(text in "[^{]{0,64}") {
+            prop_assert_eq!(shown(&text, false), Ok(text));
+        }
+
+        #[test]
+        fn any_bytes_are_cut_without_panic(text in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = NONE.cut(&text, true);
         }
     }
 }

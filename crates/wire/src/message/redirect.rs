@@ -21,13 +21,11 @@ pub enum Unfollowed {
 
 /// Whether an answer with this status is a redirect that clients follow (RFC 9110 §15.4).
 #[inline]
-#[must_use]
 pub fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 /// Whether the request after a redirect is a GET without a body, instead of the same again.
-#[must_use]
 pub fn becomes_get(status: u16, method: &[u8]) -> bool {
     match status {
         301 | 302 => method == b"POST",

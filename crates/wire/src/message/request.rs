@@ -1,7 +1,7 @@
 //! One request in full, from which the one behind a redirect is made: with the same method and body,
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
-use super::places::{DIGITS_MOST, Filling, Piece, Places, decimal};
+use super::places::{self, DIGITS_MOST, Filling, Piece, Places, decimal, fill};
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
 const OF_BODY: [&str; 6] = [
@@ -14,7 +14,6 @@ const OF_BODY: [&str; 6] = [
 ];
 
 /// Whether a field describes a body, so that a request without one does not have it.
-#[must_use]
 pub fn is_of_body(name: &[u8]) -> bool {
     OF_BODY.iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()))
 }
@@ -47,21 +46,18 @@ pub struct Request {
 
 impl Request {
     /// The value of its Host.
-    #[must_use]
     pub fn host(&self) -> Option<&[u8]> {
         let mut named = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
         named.next().map(|(_, value)| value.as_slice())
     }
 
     /// Bytes of all its texts.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.len() + value.len());
         self.method.len() + self.target.len() + headers.sum::<usize>() + self.body.len()
     }
 
     /// The same request for another target, as a GET without a body if `as_get`.
-    #[must_use]
     pub fn redirected(&self, as_get: bool, target: Vec<u8>) -> Self {
         if !as_get {
             return Request { target, ..self.clone() };
@@ -85,50 +81,89 @@ impl Request {
     }
 }
 
+/// A text that is always the same, as a piece.
+fn fixed(text: &[u8]) -> Box<[Piece]> {
+    [Piece::Fixed(text.into())].into()
+}
+
 /// The name and the value of a header.
 type Header = (Vec<u8>, Box<[Piece]>);
 
 /// A request with placeholders, in no version's form.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Template {
-    method: Vec<u8>,
-    target: Box<[Piece]>,
-    headers: Box<[Header]>,
-    body: Box<[Piece]>,
-    /// The length of the body has to be added to the headers.
-    adds_length: bool,
+    pub(crate) method: Vec<u8>,
+    pub(crate) target: Box<[Piece]>,
+    pub(crate) headers: Box<[Header]>,
+    /// Whether a session's cookies are to be added to the headers.
+    pub(crate) adds_cookies: bool,
+    /// Whether the length of the body is to be added to the headers.
+    pub(crate) adds_length: bool,
+    pub(crate) body: Box<[Piece]>,
 }
 
 impl Template {
-    /// A request; `columns` names its columns of data if its texts may have placeholders.
-    #[must_use]
+    /// A request; `columns` names its columns of data if its texts may have placeholders. Then the
+    /// Content-Length of a body is added.
     pub fn new(texts: &Texts<'_>, columns: Option<&[String]>) -> Self {
         let cut = |text: &[u8], in_path| match columns {
-            Some(columns) => Places { columns }.cut(text, in_path).into(),
-            None => [Piece::Fixed(text.into())].into(),
+            Some(columns) => Places { columns, taken: None }.cut(text, in_path),
+            None => Ok(fixed(text)),
         };
-        let header = |(name, value): &(String, String)| -> Header {
-            (name.clone().into_bytes(), cut(value.as_bytes(), false))
+        // Only the names of a session's values can be unknown.
+        Self::made(texts, columns.is_some(), cut).unwrap_or_default()
+    }
+
+    /// A session's request. An error is the name of a value that is not known.
+    pub(crate) fn of_session(texts: &Texts<'_>, places: Places<'_>) -> Result<Self, String> {
+        Self::made(texts, true, |text, in_path| places.cut(text, in_path))
+    }
+
+    fn made(
+        texts: &Texts<'_>,
+        adds_length: bool,
+        cut: impl Fn(&[u8], bool) -> Result<Box<[Piece]>, String>,
+    ) -> Result<Self, String> {
+        let header = |(name, value): &(String, String)| {
+            Ok((name.clone().into_bytes(), cut(value.as_bytes(), false)?))
         };
-        Template {
+        Ok(Template {
             method: texts.method.as_bytes().to_vec(),
-            target: cut(texts.path.as_bytes(), true),
-            headers: texts.headers.iter().map(header).collect(),
-            body: texts.body.map(|body| cut(body, false)).unwrap_or_default(),
-            adds_length: columns.is_some() && texts.body.is_some(),
+            target: cut(texts.path.as_bytes(), true)?,
+            headers: texts.headers.iter().map(header).collect::<Result<_, String>>()?,
+            adds_cookies: false,
+            adds_length: adds_length && texts.body.is_some(),
+            body: texts.body.map(|body| cut(body, false)).transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// The value of the first header of this name, which is in lower case.
+    pub(crate) fn header(&self, wanted: &[u8]) -> Option<&[Piece]> {
+        let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        named.map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn has_column(&self) -> bool {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        headers.chain([&self.target, &self.body]).any(|pieces| places::has_column(pieces))
+    }
+
+    /// The length of the body, if it is always the same.
+    pub(crate) fn fixed_len(&self) -> Option<usize> {
+        match &*self.body {
+            [] => Some(0),
+            [Piece::Fixed(bytes)] => Some(bytes.len()),
+            _ => None,
         }
     }
 
     /// The request with these values. Random numbers are drawn as by the other templates: for the
     /// target, the headers in order, and the body.
-    #[must_use]
     pub fn fill(&self, filling: &impl Filling) -> Request {
         let mut drawn = 0;
         let mut filled = |pieces: &[Piece]| {
             let mut out = Vec::new();
-            for piece in pieces {
-                piece.write(filling, &mut drawn, &mut |part| out.extend_from_slice(part.bytes()));
-            }
+            fill(pieces, filling, &mut drawn, &mut out);
             out
         };
         let target = filled(&self.target);
@@ -140,6 +175,20 @@ impl Template {
             headers.push((b"Content-Length".to_vec(), length));
         }
         Request { method: self.method.clone(), target, headers, body }
+    }
+}
+
+/// A template without placeholders.
+impl From<&Request> for Template {
+    fn from(request: &Request) -> Self {
+        let header = |(name, value): &(Vec<u8>, Vec<u8>)| (name.clone(), fixed(value));
+        Template {
+            method: request.method.clone(),
+            target: fixed(&request.target),
+            headers: request.headers.iter().map(header).collect(),
+            body: fixed(&request.body),
+            ..Template::default()
+        }
     }
 }
 
@@ -191,14 +240,15 @@ mod tests {
         let headers = [pair("Host", "h"), pair("X", "{random}")];
         let body = Some(&b"{random} of {counter}"[..]);
         let texts = Texts { method: "PUT", path: "/{random}/{counter}", headers: &headers, body };
-        let request = Template::new(&texts, Some(&[])).fill(&Nth);
+        let cut = Template::new(&texts, Some(&[]));
+        let request = cut.fill(&Nth);
         let mut expected = Vec::new();
-        let template = http1::template::Template::filled(&texts);
+        let template = http1::template::Template::of(&cut);
         template.write(&Nth, &mut |part| expected.extend_from_slice(part.bytes()));
         assert_eq!(written(&request), String::from_utf8_lossy(&expected));
         let (mut one, mut two) = (Vec::new(), Vec::new());
         request.over_http2(true).write_body(&(), 0..6, &mut one);
-        http2::request::Template::filled("https", &texts).write_body(&Nth, 0..6, &mut two);
+        http2::request::Template::of("https", &cut).write_body(&Nth, 0..6, &mut two);
         assert_eq!((one.as_slice(), two.as_slice()), (&b"2 of 7"[..], &b"2 of 7"[..]));
     }
 }

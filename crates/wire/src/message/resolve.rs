@@ -1,5 +1,6 @@
 //! Where a Location leads: the request target on the same server (RFC 3986 §5.2).
 
+use super::places::percent_encoded;
 use super::redirect::{LOCATION_BYTES_MOST, Unfollowed};
 
 /// The server that is loaded. Only redirects to itself are followed.
@@ -13,7 +14,6 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     /// The server with this authority, a host and perhaps a port; `secure` with TLS. None if that
     /// is no authority.
-    #[must_use]
     pub fn new(secure: bool, authority: &'a [u8]) -> Option<Self> {
         // The port is behind the last colon, unless that is part of an IPv6 address.
         let colon = authority.iter().rposition(|byte| *byte == b':');
@@ -41,9 +41,6 @@ impl<'a> Server<'a> {
 }
 
 /// The target that a Location leads to, from the target `base` on a server.
-///
-/// # Errors
-/// If it leads to another server, or cannot be understood.
 pub fn resolve(server: &Server<'_>, base: &[u8], location: &[u8]) -> Result<Vec<u8>, Unfollowed> {
     let end = location.iter().position(|byte| *byte == b'#').unwrap_or(location.len());
     let mut reference = &location[..end];
@@ -137,12 +134,11 @@ fn joined(target: &[u8]) -> Vec<u8> {
 
 /// Appends bytes, percent-encoded where they cannot stand in a request line.
 fn encode(bytes: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in bytes {
         if byte.is_ascii_graphic() {
             out.push(*byte);
         } else {
-            out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            out.extend(percent_encoded(*byte));
         }
     }
 }

@@ -34,9 +34,6 @@ pub enum Extractor {
 
 impl Extractor {
     /// Takes the member of a JSON body at a pointer.
-    ///
-    /// # Errors
-    /// If it is no JSON pointer.
     pub fn json(pointer: &str) -> Result<Self, String> {
         if pointer.is_empty() {
             return Ok(Extractor::Json(Vec::new()));
@@ -53,10 +50,8 @@ impl Extractor {
         Ok(Extractor::Json(parts))
     }
 
-    /// Takes the first group of a regular expression.
-    ///
-    /// # Errors
-    /// If it is no regular expression, too large, or has no group.
+    /// Takes the first group of a regular expression. It must have a group, and must not be too
+    /// large.
     pub fn regex(pattern: &str) -> Result<Self, String> {
         // Over bytes: `\w`, `\d` and `(?i)` mean ASCII. Tables for Unicode, and the automata that
         // are built ahead, would make the engine a fifth larger.
@@ -88,28 +83,21 @@ impl Extractor {
     /// Puts the value into `out`; false if nothing matches.
     pub(super) fn find(&self, answer: &Answer, out: &mut Vec<u8>) -> bool {
         out.clear();
-        match self {
-            Extractor::Json(parts) => match json_member(&answer.body, parts) {
-                Some(text) => out.extend_from_slice(text.as_bytes()),
-                None => return false,
-            },
-            Extractor::Header(name) => match answer.header(name) {
-                Some(value) => out.extend_from_slice(value),
-                None => return false,
-            },
-            Extractor::Cookie(name) => match cookies::of_head(answer.headers(), name) {
-                Some(value) => out.extend_from_slice(value),
-                None => return false,
-            },
-            Extractor::Regex(regex) => {
-                let found = regex.captures(&answer.body).and_then(|groups| groups.get(1));
-                match found {
-                    Some(group) => out.extend_from_slice(group.as_bytes()),
-                    None => return false,
-                }
+        let member;
+        let found = match self {
+            Extractor::Json(parts) => {
+                member = json_member(&answer.body, parts);
+                member.as_deref().map(str::as_bytes)
             }
-        }
-        out.len() <= VALUE_BYTES_MOST
+            Extractor::Header(name) => answer.header(name),
+            Extractor::Cookie(name) => cookies::of_head(answer.headers(), name),
+            Extractor::Regex(regex) => {
+                let groups = regex.captures(&answer.body);
+                groups.and_then(|groups| groups.get(1)).map(|group| group.as_bytes())
+            }
+        };
+        out.extend_from_slice(found.unwrap_or_default());
+        found.is_some() && out.len() <= VALUE_BYTES_MOST
     }
 }
 
@@ -140,6 +128,15 @@ fn json_member(body: &[u8], parts: &[String]) -> Option<String> {
         Some(b'n') => None,
         _ => Some(found),
     }
+}
+
+/// What a [`Visitor`] makes of values that have no members.
+macro_rules! no_members {
+    ($($visit:ident: $of:ty),*) => {
+        $(fn $visit<E: Error>(self, _: $of) -> Result<Self::Value, E> {
+            Ok(None)
+        })*
+    };
 }
 
 /// Reads a JSON value, and returns the text of the member at the rest of a pointer.
@@ -194,25 +191,7 @@ impl<'de> Visitor<'de> for At<'_> {
         }
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
+    no_members! { visit_str: &str, visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64 }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(None)

@@ -27,10 +27,8 @@ impl Session {
         location
     }
 
-    /// Makes the present request the one that follows a redirect with this status.
-    ///
-    /// # Errors
-    /// If it does not lead to a URL of the same server.
+    /// Makes the present request the one that follows a redirect with this status. It must lead to
+    /// a URL of the same server.
     pub fn go_to(
         &mut self,
         script: &Script,

@@ -8,15 +8,12 @@
 //! Must not know: when a request is sent, whether an answer is good, and what a failure means.
 
 mod answer;
-mod block;
 mod extract;
 mod hops;
-mod http2;
 mod script;
 mod state;
-mod text;
+mod writing;
 
 pub use extract::{BODY_BYTES_MOST, Extractor, REGEX_BYTES_MOST, VALUE_BYTES_MOST};
 pub use script::{Script, Step, Take};
 pub use state::Session;
-pub use text::{BUILT_IN, is_name};

@@ -1,9 +1,9 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
-use super::block::Block;
 use super::extract::Extractor;
-use super::text::{Names, Text};
-use crate::message::{Site, Texts, is_of_body};
+use crate::message::places::{self, Piece, Places};
+use crate::message::{Site, Template, Texts, is_of_body};
+use crate::{http1, http2};
 
 /// A value that is taken from the answer to a step.
 #[derive(Clone, Debug)]
@@ -14,25 +14,25 @@ pub struct Take {
     pub from: Extractor,
 }
 
-/// One step: its request, cut into pieces, and what is taken from its answer.
+/// One step: its request in the form of each version, and what is taken from its answer.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub(super) method: Box<[u8]>,
-    pub(super) path: Text,
-    /// Names with a colon and a space, and their values.
-    pub(super) headers: Vec<(Box<[u8]>, Text)>,
-    pub(super) body: Option<Text>,
+    pub(super) path: Box<[Piece]>,
+    pub(super) http1: http1::template::Template,
+    pub(super) http2: Option<http2::request::Template>,
     /// It has a Cookie header of its own, and gets none from the jar.
     pub(super) has_cookies: bool,
     /// For each value that is taken: its index, and where it is from.
     pub(super) takes: Vec<(usize, Extractor)>,
     pub(super) needs_body: bool,
-    /// Its header block, over HTTP/2.
-    pub(super) block: Option<Block>,
     /// The server that it names.
     pub(super) host: Box<[u8]>,
     /// What it is once a redirect has made it a GET, if redirects are followed.
     pub(super) as_get: Option<Box<Step>>,
+    /// The values that its headers use.
+    in_headers: Vec<usize>,
+    has_column: bool,
 }
 
 /// The steps of every session.
@@ -73,15 +73,11 @@ impl Script {
         Script { follows: true, ..self }
     }
 
-    /// Adds a step, which may use columns, and the values that steps before it take.
-    ///
-    /// # Errors
-    /// The name of a value that no step before takes.
+    /// Adds a step, which may use columns, and the values that steps before it take. An error is
+    /// the name of a value that no step before takes.
     pub fn add(&mut self, texts: &Texts<'_>, takes: Vec<Take>) -> Result<(), String> {
         let mut step = self.cut(texts)?;
-        for value in step.headers.iter().flat_map(|(_, value)| value.taken()) {
-            self.in_header[value] = true;
-        }
+        step.in_headers.iter().for_each(|value| self.in_header[*value] = true);
         step.needs_body = takes.iter().any(|take| take.from.needs_body());
         step.takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
         if self.follows {
@@ -97,33 +93,29 @@ impl Script {
 
     /// Cuts the texts of a step, from whose answer nothing is taken yet.
     fn cut(&self, texts: &Texts<'_>) -> Result<Step, String> {
-        let names = Names { taken: &self.values, columns: &self.columns };
-        let cut = |text: &[u8]| Text::cut(text, names, false);
-        let path = Text::cut(texts.path.as_bytes(), names, true)?;
-        let mut headers = Vec::new();
-        for (name, value) in texts.headers {
-            headers.push((format!("{name}: ").into_bytes().into(), cut(value.as_bytes())?));
-        }
-        let body = texts.body.map(cut).transpose()?;
+        let places = Places { columns: &self.columns, taken: Some(&self.values) };
+        let mut request = Template::of_session(texts, places)?;
+        let has_column = request.has_column();
+        let in_headers = request.headers.iter().flat_map(|(_, value)| value);
+        let in_headers = in_headers.filter_map(taken).collect();
+        let of_path = [Piece::Path(places::randoms(&request.target))].into();
+        let path = std::mem::replace(&mut request.target, of_path);
+        let has_cookies = request.header(b"cookie").is_some();
+        request.adds_cookies = !has_cookies;
         let scheme = if self.site.secure { "https" } else { "http" };
-        let block = self.http2.then(|| {
-            let values: Vec<_> = headers.iter().map(|(_, value)| value).collect();
-            Block::of(scheme, texts, &values)
-        });
-        let named =
-            |wanted: &str| texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-        let host = named("host").map(|(_, value)| value.as_bytes().into());
+        let host = texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         Ok(Step {
-            method: texts.method.as_bytes().into(),
+            method: request.method.clone().into(),
             path,
-            headers,
-            body,
-            has_cookies: named("cookie").is_some(),
+            http1: http1::template::Template::of(&request),
+            http2: self.http2.then(|| http2::request::Template::of(scheme, &request)),
+            has_cookies,
             takes: Vec::new(),
             needs_body: false,
-            block,
-            host: host.unwrap_or_default(),
+            host: host.map(|(_, value)| value.as_bytes().into()).unwrap_or_default(),
             as_get: None,
+            in_headers,
+            has_column,
         })
     }
 
@@ -138,14 +130,19 @@ impl Script {
 
     /// Whether a step has a place of a column.
     pub fn has_column(&self) -> bool {
-        self.steps.iter().any(|step| {
-            let headers = step.headers.iter().map(|(_, value)| value);
-            headers.chain([&step.path]).chain(&step.body).any(Text::has_column)
-        })
+        self.steps.iter().any(|step| step.has_column)
     }
 
     /// Whether anything is taken from the answers to a step.
     pub fn takes_from(&self, step: usize) -> bool {
         self.steps.get(step).is_some_and(|step| !step.takes.is_empty())
+    }
+}
+
+/// The index of the taken value that fills a place.
+fn taken(piece: &Piece) -> Option<usize> {
+    match piece {
+        Piece::Taken(index, _) => Some(*index),
+        _ => None,
     }
 }

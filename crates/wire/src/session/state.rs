@@ -5,10 +5,8 @@ use std::time::Duration;
 use super::answer::Answer;
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
-use super::text::{Piece, Text, Value};
+use crate::message::Turn;
 use crate::message::cookies::{Jar, SET_COOKIE};
-use crate::message::places::{DIGITS_MOST, decimal};
-use crate::message::{Filling, Turn};
 
 /// The redirects behind the present request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,23 +14,6 @@ pub(super) struct Hops {
     pub(super) count: u8,
     /// It has become a GET without a body.
     pub(super) as_get: bool,
-}
-
-impl Hops {
-    /// Fills the places of the path that a step has. Behind a redirect there is another path; the
-    /// places behind it are filled as they were.
-    pub(super) fn fill_path(
-        self,
-        fill: &mut Fill<'_, impl Filling>,
-        text: &Text,
-        path: &mut Vec<u8>,
-    ) {
-        if self.count > 0 {
-            return fill.text(text, &mut Vec::new());
-        }
-        path.clear();
-        fill.text(text, path);
-    }
 }
 
 /// The state of one virtual user.
@@ -46,7 +27,7 @@ pub struct Session {
     /// The redirects behind the present request.
     pub(super) hops: Hops,
     /// Length of the last request.
-    written: usize,
+    pub(super) written: usize,
     pub(super) answer: Answer,
     /// Over HTTP/2, the body of the last request, if it has places.
     pub(super) sent_body: Vec<u8>,
@@ -79,37 +60,6 @@ impl Session {
         self.written
     }
 
-    /// Writes the present request to `out`, which is empty.
-    pub fn write(&mut self, script: &Script, filling: &impl Filling, out: &mut Vec<u8>) {
-        let Some(step) = self.step(script) else { return };
-        let mut fill = Fill { turn: self.turn, values: &self.values, filling, drawn: 0 };
-        self.hops.fill_path(&mut fill, &step.path, &mut self.path);
-        out.extend_from_slice(&step.method);
-        out.push(b' ');
-        out.extend_from_slice(&self.path);
-        out.extend_from_slice(b" HTTP/1.1\r\n");
-        for (name, value) in &step.headers {
-            out.extend_from_slice(name);
-            fill.text(value, out);
-            out.extend_from_slice(b"\r\n");
-        }
-        if !step.has_cookies {
-            self.jar.write(&self.path, out);
-        }
-        let Some(body) = &step.body else {
-            out.extend_from_slice(b"\r\n");
-            self.written = out.len();
-            return;
-        };
-        let mut text = Vec::new();
-        fill.text(body, &mut text);
-        out.extend_from_slice(b"Content-Length: ");
-        out.extend_from_slice(decimal(text.len() as u64, &mut [0; DIGITS_MOST]));
-        out.extend_from_slice(b"\r\n\r\n");
-        out.extend_from_slice(&text);
-        self.written = out.len();
-    }
-
     /// Begins the head of an answer; an interim one before it is forgotten.
     pub fn note_head(&mut self) {
         self.answer.clear();
@@ -138,7 +88,6 @@ impl Session {
     }
 
     /// Bytes of memory that all of its texts take.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         let values = self.values.iter().map(Vec::capacity).sum::<usize>();
         let written = self.path.capacity() + self.sent_body.capacity();
@@ -181,65 +130,4 @@ fn is_used(step: &Step, name: &[u8]) -> bool {
     let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
     let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));
     is(SET_COOKIE) || step.takes.iter().any(|(_, from)| takes(from))
-}
-
-/// Fills the places of one request.
-pub(super) struct Fill<'a, F> {
-    pub(super) turn: Turn,
-    pub(super) values: &'a [Vec<u8>],
-    pub(super) filling: &'a F,
-    /// The number of random places before.
-    pub(super) drawn: u32,
-}
-
-impl<F: Filling> Fill<'_, F> {
-    /// Writes a text with its places filled.
-    pub(super) fn text(&mut self, text: &Text, out: &mut Vec<u8>) {
-        for piece in &text.pieces {
-            let number = match piece {
-                Piece::Fixed(bytes) => {
-                    out.extend_from_slice(bytes);
-                    continue;
-                }
-                Piece::Place(Value::Taken(index)) => {
-                    let value = self.values.get(*index).map_or(&[][..], Vec::as_slice);
-                    if text.in_path {
-                        encode(value, out);
-                    } else {
-                        out.extend_from_slice(value);
-                    }
-                    continue;
-                }
-                Piece::Place(Value::Column(index, kept)) => {
-                    let value = self.filling.column(*index);
-                    match kept.encoded(value) {
-                        None => out.extend_from_slice(value),
-                        Some(encoded) => out.extend_from_slice(&encoded),
-                    }
-                    continue;
-                }
-                Piece::Place(Value::Counter) => self.turn.session,
-                Piece::Place(Value::Repeat) => u64::from(self.turn.repeat),
-                Piece::Place(Value::User) => u64::from(self.turn.user),
-                Piece::Place(Value::Random) => {
-                    self.drawn += 1;
-                    self.filling.random(self.drawn - 1)
-                }
-            };
-            out.extend_from_slice(decimal(number, &mut [0; DIGITS_MOST]));
-        }
-    }
-}
-
-/// Writes a value into a path: bytes that would end the path, or are not ASCII, are
-/// percent-encoded; all others are as they came, so that a whole path can be a value.
-fn encode(value: &[u8], out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in value {
-        if byte.is_ascii_graphic() && *byte != b'#' {
-            out.push(*byte);
-        } else {
-            out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
-    }
 }

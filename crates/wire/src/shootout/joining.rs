@@ -36,10 +36,8 @@ impl Joining {
     }
 
     /// Handles a server message. Returns what is waited for next and appends what is to be sent, as
-    /// in [`Joining::start`]. Broadcasts of other clients are ignored.
-    ///
-    /// # Errors
-    /// If the server refuses, or sends a message that is not in the dialect.
+    /// in [`Joining::start`]. Broadcasts of other clients are ignored. It is an error if the server
+    /// refuses, or sends a message that is not in the dialect.
     pub fn handle_message(
         self,
         dialect: Dialect,

@@ -90,21 +90,17 @@ impl From<(Key, Option<Stamp>)> for Parsed {
 }
 
 /// Why a message is refused.
+#[allow(missing_docs)] // The texts say what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// It is not in the dialect.
     #[error("a message that is not in the dialect")]
     Malformed,
-    /// It is in the dialect, but its payload is not one of ours.
     #[error("a payload that is none of ours")]
     Foreign,
-    /// It carries one of our keys, but not the padding that was sent.
     #[error("a payload that has been altered")]
     Altered,
-    /// The server refuses the join or the request.
     #[error("the server refused")]
     Refused,
-    /// The server announces that it ends the connection.
     #[error("the server announced its end")]
     Closing,
 }
@@ -180,21 +176,20 @@ impl Dialect {
     /// Writes a client's request for an echo. `padding` must be UTF-8 except for
     /// [`Dialect::Binary`]; what is not UTF-8 is replaced.
     pub fn write_echo(self, key: Key, padding: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Dialect::Json => json::write("echo", key, padding, out),
-            Dialect::Binary => binary::write(binary::ECHO, key, padding, out),
-            Dialect::ActionCable => actioncable::write("echo", key, padding, out),
-            Dialect::Phoenix => phoenix::write("echo", key, padding, out),
-        }
+        self.write("echo", binary::ECHO, key, padding, out);
     }
 
     /// Writes a client's request for a broadcast. `padding` as in [`Dialect::write_echo`].
     pub fn write_broadcast(self, key: Key, padding: &[u8], out: &mut Vec<u8>) {
+        self.write("broadcast", binary::BROADCAST, key, padding, out);
+    }
+
+    fn write(self, name: &str, code: u8, key: Key, padding: &[u8], out: &mut Vec<u8>) {
         match self {
-            Dialect::Json => json::write("broadcast", key, padding, out),
-            Dialect::Binary => binary::write(binary::BROADCAST, key, padding, out),
-            Dialect::ActionCable => actioncable::write("broadcast", key, padding, out),
-            Dialect::Phoenix => phoenix::write("broadcast", key, padding, out),
+            Dialect::Json => json::write(name, key, padding, out),
+            Dialect::Binary => binary::write(code, key, padding, out),
+            Dialect::ActionCable => actioncable::write(name, key, padding, out),
+            Dialect::Phoenix => phoenix::write(name, key, padding, out),
         }
     }
 

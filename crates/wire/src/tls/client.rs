@@ -57,9 +57,6 @@ pub struct Setup {
 
 impl Setup {
     /// Checks the options. `time` is the wall clock that certificates are checked against.
-    ///
-    /// # Errors
-    /// If the name is invalid, or if the identity's key does not match its certificate.
     pub fn new(options: &Options, time: Arc<dyn TimeProvider>) -> Result<Self, SetupError> {
         let server_name = ServerName::try_from(options.server_name.as_str())
             .map_err(|_| SetupError::BadName)?
@@ -94,10 +91,8 @@ impl Setup {
         self.tunnel.as_ref()
     }
 
-    /// Creates a connection. [`Session::start`] returns its first bytes.
-    ///
-    /// # Errors
-    /// If the system provides no random bytes.
+    /// Creates a connection. [`Session::start`] returns its first bytes. It fails if the system
+    /// provides no random bytes.
     pub fn connect(&self) -> Result<Client, Failure> {
         let (config, name) = (Arc::clone(&self.config), self.server_name.clone());
         let connection = UnbufferedClientConnection::new(config, name)?;

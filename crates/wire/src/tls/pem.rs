@@ -4,27 +4,21 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// The reason why an end of TLS cannot be set up. Never quotes a key.
+#[allow(missing_docs)] // The texts say what each is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// A list of certificates without any certificate.
     #[error("holds no certificate in PEM form")]
     NoCertificate,
-    /// A certificate that cannot be read.
     #[error("holds a certificate that cannot be read")]
     BadCertificate,
-    /// No private key found.
     #[error("holds no private key in PEM form")]
     NoKey,
-    /// A private key that is encrypted with a password.
     #[error("holds an encrypted private key; decrypt it first")]
     EncryptedKey,
-    /// A private key that does not match its certificate, or of an unknown kind.
     #[error("holds a private key that is not the certificate's, or of an unknown kind")]
     OtherKey,
-    /// An invalid server name.
     #[error("is neither a DNS name nor an IP address")]
     BadName,
-    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
@@ -50,18 +44,12 @@ impl Clone for Identity {
 
 impl Identity {
     /// Reads both from PEM texts, which may contain other items.
-    ///
-    /// # Errors
-    /// If one of them is missing or cannot be read.
     pub fn from_pem(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, SetupError> {
         Ok(Identity { chain: certificates(certificate_pem)?, key: key(key_pem)? })
     }
 }
 
 /// Returns all certificates of a PEM text, at least one.
-///
-/// # Errors
-/// If there is none, or one that is not PEM.
 pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(pem).collect();
     match found {

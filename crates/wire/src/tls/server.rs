@@ -23,9 +23,6 @@ pub struct Setup {
 impl Setup {
     /// A server that presents `identity` and chooses among `alpn`. Sessions can be resumed by
     /// tickets, which need no memory here.
-    ///
-    /// # Errors
-    /// If the identity's key does not match its certificate.
     pub fn new(
         identity: Identity,
         alpn: &[&str],
@@ -52,10 +49,7 @@ impl Setup {
         Setup::from(config)
     }
 
-    /// Creates a connection.
-    ///
-    /// # Errors
-    /// If the system provides no random bytes.
+    /// Creates a connection. It fails if the system provides no random bytes.
     pub fn accept(&self) -> Result<Server, Failure> {
         let connection = UnbufferedServerConnection::new(Arc::clone(&self.config))?;
         Ok(Session::new(connection, Stage::Handshaking, false))

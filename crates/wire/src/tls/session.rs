@@ -13,6 +13,8 @@ use rustls::unbuffered::{
     UnbufferedStatus, WriteTraffic,
 };
 use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, Kind};
 
@@ -56,16 +58,19 @@ impl Buffers {
     }
 }
 
-/// The result of a handshake.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The result of a TLS handshake.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Tls")]
 pub struct Secured {
-    /// The protocol version, `TLSv1.3` or `TLSv1.2`.
-    pub version: &'static str,
-    /// The cipher suite by its registered name.
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub version: String,
+    /// The registered name of the cipher suite.
     pub cipher: String,
-    /// The application protocol, if the server chose one.
+    /// The application protocol; null if the server chose none.
     pub alpn: Option<String>,
     /// Whether an earlier session was resumed.
+    #[serde(skip)]
     pub resumed: bool,
 }
 
@@ -149,8 +154,8 @@ impl<E: Endpoint> Session<E> {
         let name = suite.as_str()?;
         Some(Secured {
             version: match common.protocol_version()? {
-                ProtocolVersion::TLSv1_3 => "TLSv1.3",
-                _ => "TLSv1.2",
+                ProtocolVersion::TLSv1_3 => "TLSv1.3".to_owned(),
+                _ => "TLSv1.2".to_owned(),
             },
             // The names that rustls uses for the suites of TLS 1.3 are not the registered ones.
             cipher: name.replacen("TLS13_", "TLS_", 1),
@@ -170,19 +175,14 @@ impl<E: Endpoint> Session<E> {
     }
 
     /// Appends the first bytes that this end sends.
-    ///
-    /// # Errors
-    /// If there is nothing that it can send.
     pub fn start(&mut self, buffers: &mut Buffers) -> Result<(), Failure> {
         let (_, outcome) = pump(&mut self.endpoint, &mut [], buffers);
         outcome.map(|_| ()).map_err(Failure::from)
     }
 
     /// Handles input. Plaintext and answers are appended to `buffers`, even those before a failure.
-    /// After a failure the answers include an alert for the peer.
-    ///
-    /// # Errors
-    /// If the peer violated the protocol, was not accepted, or gave up.
+    /// After a failure the answers include an alert for the peer. A failure means that the peer
+    /// violated the protocol, was not accepted, or gave up.
     #[inline]
     pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<Stage, Failure> {
         if self.failed || self.stage == Stage::Closed {

@@ -45,10 +45,7 @@ pub struct Opening {
 
 impl Opening {
     /// Creates a request for `path` with these headers, which include Host, followed by those of
-    /// the handshake.
-    ///
-    /// # Errors
-    /// If a header is one of the handshake's own.
+    /// the handshake. None of them may be one of the handshake's own.
     pub fn new(path: &str, headers: &[(String, String)]) -> Result<Self, OwnHeader> {
         let own = |name: &str| OWN.iter().any(|own| own.eq_ignore_ascii_case(name));
         if let Some((name, _)) = headers.iter().find(|(name, _)| own(name)) {
@@ -115,10 +112,7 @@ pub struct Awaited {
 impl Awaited {
     /// Feeds bytes of the answer to `opening`. `Some(n)`: the connection is open, and `n` of the
     /// bytes belonged to the answer; the bytes after it are frames. `None`: all bytes were taken
-    /// and more are needed.
-    ///
-    /// # Errors
-    /// If the connection is not opened. Neither it nor this value can be used afterwards.
+    /// and more are needed. After an error, neither the connection nor this value can be used.
     pub fn feed(
         &mut self,
         opening: &Opening,

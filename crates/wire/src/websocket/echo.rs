@@ -76,7 +76,7 @@ impl Shared {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum State {
     Fresh,
     Upgrading(Box<Awaited>),
     Joining(Dialect, Joining),
@@ -89,7 +89,7 @@ enum Stage {
 /// The machine of one connection. `T` is what the caller knows about a request.
 #[derive(Debug)]
 pub struct Client<T> {
-    stage: Stage,
+    state: State,
     receiver: Receiver,
     asked: Asked<T>,
     /// The number of the connection, which is the sender in a dialect's keys.
@@ -105,7 +105,7 @@ pub struct Client<T> {
 impl<T> Default for Client<T> {
     fn default() -> Self {
         Client {
-            stage: Stage::Fresh,
+            state: State::Fresh,
             receiver: Receiver::new(Role::Client),
             asked: Asked::default(),
             number: 0,
@@ -124,7 +124,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         self.reset();
         let random = shared.chance.handshake();
         self.number = number;
-        self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, output)));
+        self.state = State::Upgrading(Box::new(shared.opening.write(random, output)));
     }
 
     /// Marks the newest `count` requests as still to be written.
@@ -173,7 +173,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        let Stage::Upgrading(awaited) = &mut self.stage else {
+        let State::Upgrading(awaited) = &mut self.state else {
             return self.listen(now_ns, bytes, shared, output, on_outcome);
         };
         match awaited.feed(&shared.opening, bytes, &message::Limits::default()) {
@@ -183,7 +183,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 self.listen(now_ns, &bytes[taken..], shared, output, on_outcome)
             }
             Err(error) => {
-                self.stage = Stage::Closed;
+                self.state = State::Closed;
                 shared.refused = Some(HandshakeError::Opening(error));
                 Disposition::Refused
             }
@@ -193,14 +193,14 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
     /// Handles the completed upgrade: joins, if the dialect requires it.
     fn upgraded(&mut self, shared: &mut Shared, output: &mut Vec<u8>) {
         let Outgoing::Dialect(dialect, padding) = &shared.outgoing else {
-            self.stage = Stage::Open;
+            self.state = State::Open;
             return;
         };
         let dialect = *dialect;
         shared.message.clear();
         let joining =
             Joining::start(dialect, self.key(JOIN as usize), padding, &mut shared.message);
-        self.stage = Stage::Joining(dialect, joining);
+        self.state = State::Joining(dialect, joining);
         shared.frame(kind_of(dialect), output);
     }
 
@@ -229,8 +229,8 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         if fault.is_none() && self.receiver.in_message() {
             fault = self.begun(now_ns, shared).err();
         }
-        match (fault, &self.stage) {
-            (None, Stage::Open) => Disposition::Open,
+        match (fault, &self.state) {
+            (None, State::Open) => Disposition::Open,
             (None, _) => Disposition::Opening,
             (Some(fault), _) => self.give_way(now_ns, fault, shared, on_outcome),
         }
@@ -246,7 +246,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
     fn begun(&mut self, now_ns: u64, shared: &Shared) -> Result<(), Fault> {
         if self.is_awaited() {
             self.first_byte_ns.get_or_insert(now_ns);
-        } else if matches!((&self.stage, &shared.outgoing), (Stage::Open, Outgoing::Plain(..))) {
+        } else if matches!((&self.state, &shared.outgoing), (State::Open, Outgoing::Plain(..))) {
             return Err(Fault::Unsolicited);
         }
         Ok(())
@@ -267,8 +267,8 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 {
                     return Err(fault);
                 }
-                match self.stage {
-                    Stage::Joining(dialect, joining) => {
+                match self.state {
+                    State::Joining(dialect, joining) => {
                         self.join(dialect, joining, payload, shared, output)
                     }
                     _ => self.compare(now_ns, (kind, payload), shared, on_outcome),
@@ -302,9 +302,9 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         shared.message = message;
         let next = next.map_err(Fault::Dialect)?;
         shared.frame(kind_of(dialect), output);
-        self.stage = match next {
-            Joining::Done => Stage::Open,
-            next => Stage::Joining(dialect, next),
+        self.state = match next {
+            Joining::Done => State::Open,
+            next => State::Joining(dialect, next),
         };
         Ok(())
     }
@@ -358,9 +358,9 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         shared: &mut Shared,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        let opened = matches!(self.stage, Stage::Open);
+        let opened = matches!(self.state, State::Open);
         let awaited = self.is_awaited();
-        self.stage = Stage::Closed;
+        self.state = State::Closed;
         if !opened {
             shared.refused = Some(HandshakeError::Join(fault));
             return Disposition::Refused;
@@ -369,7 +369,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             Some(ending) if fault.is_close() || awaited => {
                 self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, on_outcome);
                 if let Fault::Frames(error) = fault {
-                    self.stage = Stage::Broken(Box::new((ending, error.why())));
+                    self.state = State::Broken(Box::new((ending, error.why())));
                 }
                 if fault.is_close() { Disposition::Closing } else { Disposition::Broken }
             }
@@ -396,10 +396,6 @@ fn kind_of(dialect: Dialect) -> Kind {
 impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     type Tag = T;
 
-    fn reset(&mut self) {
-        *self = Client::default();
-    }
-
     #[inline]
     fn asked(&self) -> &Asked<T> {
         &self.asked
@@ -415,8 +411,8 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        match &self.stage {
-            Stage::Broken(reason) => Some(**reason),
+        match &self.state {
+            State::Broken(reason) => Some(**reason),
             _ => None,
         }
     }

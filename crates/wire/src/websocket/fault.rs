@@ -8,18 +8,15 @@ use crate::exchange::Ending;
 use crate::shootout::{Dialect, Wrong};
 
 /// The cause for the end of a connection.
+#[allow(missing_docs)] // The texts say what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The bytes are not WebSocket frames.
     #[error(transparent)]
     Frames(#[from] Error),
-    /// A message violates the dialect.
     #[error(transparent)]
     Dialect(#[from] Wrong),
-    /// A message that settles nothing.
     #[error("a message that nobody asked for")]
     Unsolicited,
-    /// The peer announced that it closes.
     #[error("the server closed the WebSocket")]
     Closed,
 }

@@ -7,8 +7,9 @@
 
 /// Masks or unmasks `bytes`; their first byte has the index `offset` in its payload.
 #[inline]
-pub fn apply(bytes: &mut [u8], key: [u8; 4], offset: usize) {
-    let [a, b, c, d] = turned(key, offset);
+pub fn apply(bytes: &mut [u8], mut key: [u8; 4], offset: usize) {
+    key.rotate_left(offset % 4);
+    let [a, b, c, d] = key;
     let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
     let (eights, rest) = bytes.as_chunks_mut::<8>();
     for eight in eights {
@@ -17,13 +18,6 @@ pub fn apply(bytes: &mut [u8], key: [u8; 4], offset: usize) {
     for (byte, key) in rest.iter_mut().zip([a, b, c, d, a, b, c, d]) {
         *byte ^= key;
     }
-}
-
-/// The key, rotated for this offset in the payload.
-#[inline]
-fn turned(mut key: [u8; 4], offset: usize) -> [u8; 4] {
-    key.rotate_left(offset % 4);
-    key
 }
 
 #[cfg(test)]

@@ -47,10 +47,8 @@ impl Receiver {
     }
 
     /// Feeds bytes, all of which are taken. What they complete is passed to `on_outcome`, in order.
-    ///
-    /// # Errors
-    /// At the first illegal frame, after what came before it was reported, however the bytes were
-    /// split. After it, every call returns the same error.
+    /// The error comes at the first illegal frame, after what came before it was reported, however
+    /// the bytes were split. After it, every call returns the same error.
     #[inline]
     pub fn feed(
         &mut self,

@@ -58,10 +58,8 @@ pub struct Acceptance {
 
 impl Opening {
     /// Feeds bytes. `Some(n)`: the head is complete, and `n` of the bytes belonged to it. The bytes
-    /// after it are frames, if the connection is opened.
-    ///
-    /// # Errors
-    /// At the first byte that cannot belong to a legal request, or beyond the cap.
+    /// after it are frames, if the connection is opened. The error comes at the first byte that
+    /// cannot belong to a legal request, or beyond the cap.
     pub fn feed(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, ParseError> {
         self.head.feed(bytes, limits)
     }
@@ -87,9 +85,6 @@ impl Opening {
     }
 
     /// Decides whether a complete head is a valid request for a WebSocket (RFC 6455 §4.2.1).
-    ///
-    /// # Errors
-    /// Names what is missing or wrong.
     pub fn judge(&self) -> Result<Acceptance, Rejection> {
         let bad = |is: bool, why| if is { Ok(()) } else { Err(Rejection::Bad(why)) };
         let head = &self.head;

@@ -6,7 +6,7 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Pe
 use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
-use trueload_wire::message::{Book, Head, Rules, Texts};
+use trueload_wire::message::{self, Book, Head, Rules, Texts};
 
 use super::peer::Peer;
 
@@ -181,5 +181,6 @@ impl Play {
 pub(crate) fn get(body: Option<&[u8]>) -> Template {
     let headers = [("Host".to_owned(), "a:80".to_owned())];
     let method = if body.is_some() { "POST" } else { "GET" };
-    Template::filled("http", &Texts { method, path: "/", headers: &headers, body })
+    let texts = Texts { method, path: "/", headers: &headers, body };
+    Template::of("http", &message::Template::new(&texts, Some(&[])))
 }

@@ -18,11 +18,11 @@ from trueload.errors import UserError
 from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import RATIO, is_metric
 from trueload.record.turn import Letter
+from trueload.repetitions import Interval
 from trueload.report.ab import PairedTrials, crossed_sentence, paired_json, paired_lines
 from trueload.report.compare import pairs_text, ratio_cells
 from trueload.report.result import verdict_lines
 from trueload.report.sheets import record_values
-from trueload.stats import Interval
 from trueload.text import plain
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from trueload.report.html.charts.ratios import ratios
 from trueload.report.html.charts.theme import TitledChart
 from trueload.report.html.curves import percentile_points, second_points
 from trueload.report.html.gather import gather
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 
 Records = dict[str, Record]
 

@@ -20,6 +20,7 @@ from trueload.api.results.times import Percentiles, Times
 from trueload.record import bound, figures
 from trueload.record.bound import at_least
 from trueload.record.schema import Check, Record, Verdict
+from trueload.repetitions import median, median_of_bounds
 from trueload.report.export import result_json
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
 from trueload.report.sheets import TRIALS, record_values
@@ -27,7 +28,6 @@ from trueload.search.decide import SafeLoad
 from trueload.search.execute import UNITS, SearchPlan, StepResult
 from trueload.search.execute import outcome as search_outcome
 from trueload.search.result import deciding, search_json, search_lines, sentence
-from trueload.stats import median, median_of_bounds
 from trueload.units import NS_PER_S, format_count, format_size
 from trueload.verdict import decide, is_lower_bound, worst_checks
 
@@ -110,13 +110,15 @@ class Result(Percentiles):
 
     ``p50`` to ``p999`` are those of ``latency``. ``records`` hold everything
     (docs/reading-a-report.md). ``run_id`` names the run in the store, None if it was not saved.
-    ``crossed`` has the conditions of ``fail_on`` that were true. ``search`` is set if there was a
-    ``limit``. ``notes`` are the remarks made before the measurement.
+    ``crossed`` has the conditions of ``fail_on`` that were true, and ``undecided`` those that this
+    run was too disturbed to decide. ``search`` is set if there was a ``limit``. ``notes`` are the
+    remarks made before the measurement.
     """
 
     records: tuple[Record, ...]
     run_id: str | None = None
     crossed: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
     search: Search | None = None
     notes: tuple[str, ...] = ()
 

@@ -12,7 +12,8 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.errors import UserError
 from trueload.report.ab import stored_pairs
 from trueload.search.result import deciding, read_plan, read_steps
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.store.runs import Store
 
 
 def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:

@@ -14,9 +14,11 @@ from trueload.report import table as tables_text
 from trueload.report.columns import verdict_of
 from trueload.report.suite_json import read_plan, rows_json, suite_json
 from trueload.report.times import figure_text
-from trueload.store.runs import Run, Store
+from trueload.store.rows import Run
+from trueload.store.runs import Store
+from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
 from trueload.suites.plan import SuitePlan
-from trueload.suites.summary import LoadTable, Summary, collect, run_verdict, tabulate
+from trueload.suites.summary import Summary, collect
 
 if TYPE_CHECKING:
     import pandas

@@ -16,7 +16,8 @@ from trueload.errors import UserError
 from trueload.record.bound import verdict_text
 from trueload.report.ab import stored_pairs
 from trueload.report.compare import pairs_text
-from trueload.store.runs import DamagedRow, Row, Run, Store
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.store.runs import Store
 from trueload.text import plain
 
 ROWS_MAX = 400  # of a run: all its records are held at once

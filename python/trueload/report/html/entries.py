@@ -12,16 +12,15 @@ from itertools import permutations
 
 from trueload.compare.difference import Ratio, bound_texts, of_pairs, of_trials, too_few_trials
 from trueload.record.schema import Check, Environment, Status
-from trueload.store.runs import Run
-from trueload.suites.ranks import known_above, places
-from trueload.suites.summary import (
+from trueload.store.rows import Run
+from trueload.suites.load_tables import (
     LoadTable,
-    Summary,
-    Unit,
     in_order_of_figures,
     scored_alike,
     too_few_repetitions,
 )
+from trueload.suites.ranks import known_above, places
+from trueload.suites.summary import Summary, Unit
 
 
 @dataclass

@@ -24,11 +24,12 @@ from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import SafeLoad
 from trueload.search.execute import UNITS, SearchPlan, StepResult, outcome
 from trueload.search.result import deciding, read_plan, read_steps, sentence
-from trueload.store.runs import DamagedRow, Row, Run
+from trueload.store.rows import DamagedRow, Row, Run
 from trueload.suites.figures import Figures, figures
+from trueload.suites.load_tables import LoadTable, tabulate
 from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
 from trueload.suites.steps import Search, Step, search_plan
-from trueload.suites.summary import LoadTable, Summary, Unit, collect, repeated, tabulate
+from trueload.suites.summary import Summary, Unit, collect, repeated
 from trueload.text import plain
 from trueload.units import format_cpu_list
 from trueload.verdict import CHECKS, SEVERITY

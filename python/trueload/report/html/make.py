@@ -10,7 +10,8 @@ from trueload.report.html.comparisons import of_pairs, of_runs
 from trueload.report.html.gather import gather
 from trueload.report.html.page import Plot, Plots, render
 from trueload.report.html.view import View, make_view
-from trueload.store.runs import Row, Run, Store
+from trueload.store.rows import Row, Run
+from trueload.store.runs import Store
 
 
 @dataclass(frozen=True)

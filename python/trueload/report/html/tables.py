@@ -19,8 +19,9 @@ from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
 from trueload.report.times import figure_text, quantile_text
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.steps import Search
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import format_count, format_share, format_size
 from trueload.verdict import CHECKS
@@ -51,7 +52,7 @@ def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None
     ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
         suite_table.RANGES.capitalize() if any(e.places is not None for e in shown[1:]) else "",
-        "≥: the generator was at its limit, and the server may carry more."
+        "≥: at least this much: the generator was at its limit, or the run was disturbed."
         if any(e.lower_bound for e in shown)
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",

@@ -16,7 +16,8 @@ from trueload.record.figures import BRIEF, label
 from trueload.report.compare import ratio_cells, value_text
 from trueload.report.html.comparisons import MetricRatios
 from trueload.report.times import figure_text
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.load_tables import LoadTable
+from trueload.suites.summary import Summary
 from trueload.units import format_count, format_share, format_size
 
 LOADS_MAX = 5

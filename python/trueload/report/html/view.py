@@ -55,7 +55,8 @@ from trueload.report.html.tables import (
 from trueload.report.html.tiles import Tile, tiles
 from trueload.report.result import result_lines
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.load_tables import LoadTable
+from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import format_count
 

@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.report.compare import ratio_cells
-from trueload.report.html.entries import (
-    CheckTally,
-    RunReport,
-    ratio_of,
-    sides_of,
-    why_tied,
-)
+from trueload.report.html.entries import CheckTally, RunReport, ratio_of, sides_of, why_tied
 from trueload.report.times import figure_text
-from trueload.store.runs import Run
+from trueload.store.rows import Run
 from trueload.suites.figures import Figures
+from trueload.suites.load_tables import LoadTable
 from trueload.suites.ranks import REPETITIONS_MIN, Places
-from trueload.suites.summary import LoadTable, Summary, Unit
+from trueload.suites.summary import Summary, Unit
 from trueload.text import listed as names_listed
 from trueload.units import format_count, format_share
 

@@ -4,6 +4,8 @@
 //! Pure: the caller gives the time. Between two changes the numbers stay the same. Their product
 //! with the time between is summed up, so that a mean is exact whenever the changes happen.
 
+use crate::protocol::Concurrent;
+
 /// A span of the series: a quarter of a second of the engine's clock, so that the spans of several
 /// threads coincide.
 pub(crate) const SPAN_NS: u64 = 250_000_000;
@@ -30,6 +32,11 @@ impl Level {
     /// The mean over a stretch of time of this length.
     pub(crate) fn mean(&self, ns: u64) -> f64 {
         if ns == 0 { f64::from(self.now) } else { self.area_ns as f64 / ns as f64 }
+    }
+
+    /// The level over a stretch of time of this length, in the protocol's form.
+    pub(crate) fn report(&self, ns: u64) -> Concurrent {
+        Concurrent { now: self.now, peak: self.peak, mean: self.mean(ns) }
     }
 
     fn pass(&mut self, ns: u64) {

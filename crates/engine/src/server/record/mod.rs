@@ -66,7 +66,7 @@ impl Record {
             self.traces.resize(at + 1, Trace::default());
         }
         self.traces[at] = Trace { open: true, ..Trace::default() };
-        self.interval.accepted += 1;
+        self.interval.counts.accepted += 1;
         self.course.set_connections(self.course.connections() + 1);
     }
 
@@ -80,13 +80,13 @@ impl Record {
         self.course.set_connections(self.course.connections() - 1);
         self.course.given_up(trace.unanswered);
         let unanswered = u64::from(trace.unanswered);
-        self.interval.closed += 1;
+        self.interval.counts.closed += 1;
         self.interval.used(trace.requests);
         match how {
-            Closed::ByServer => self.interval.dropped += unanswered,
+            Closed::ByServer => self.interval.counts.dropped += unanswered,
             Closed::ByClient { half_sent } => {
-                self.interval.aborted += unanswered;
-                self.interval.half_sent += u64::from(half_sent);
+                self.interval.counts.aborted += unanswered;
+                self.interval.counts.half_sent += u64::from(half_sent);
             }
         }
     }
@@ -96,7 +96,7 @@ impl Record {
     pub fn requested(&mut self, now_ns: u64, key: u32, count: u32) {
         self.pass(now_ns);
         self.course.requested(count);
-        self.interval.first_request_ns.get_or_insert(now_ns);
+        self.interval.counts.first_request_ns.get_or_insert(now_ns);
         let Some(trace) = self.traces.get_mut(key as usize) else { return };
         trace.requests += u64::from(count);
         trace.unanswered += count;
@@ -110,7 +110,7 @@ impl Record {
     pub fn answered(&mut self, now_ns: u64, key: u32, status: u16, count: u32) {
         self.pass(now_ns);
         self.course.answered(count);
-        self.interval.last_answer_ns = Some(now_ns);
+        self.interval.counts.last_answer_ns = Some(now_ns);
         self.interval.answered_with(status, count.into());
         let Some(trace) = self.traces.get_mut(key as usize) else { return };
         trace.unanswered -= count;
@@ -123,8 +123,8 @@ impl Record {
         self.pass(now_ns);
         self.course.given_up(1);
         match by_client {
-            true => self.interval.aborted += 1,
-            false => self.interval.dropped += 1,
+            true => self.interval.counts.aborted += 1,
+            false => self.interval.counts.dropped += 1,
         }
         let Some(trace) = self.traces.get_mut(key as usize) else { return };
         trace.unanswered -= 1;
@@ -144,19 +144,19 @@ impl Record {
 
     /// Notes input that was not HTTP.
     pub fn malformed(&mut self) {
-        self.interval.malformed += 1;
+        self.interval.counts.malformed += 1;
     }
 
     /// Notes received bytes.
     #[inline]
     pub fn note_received(&mut self, bytes: usize) {
-        self.interval.bytes_in += bytes as u64;
+        self.interval.counts.bytes_in += bytes as u64;
     }
 
     /// Notes bytes that were handed over.
     #[inline]
     pub fn note_sent(&mut self, bytes: usize) {
-        self.interval.bytes_out += bytes as u64;
+        self.interval.counts.bytes_out += bytes as u64;
     }
 
     /// Ends the interval and begins the next.

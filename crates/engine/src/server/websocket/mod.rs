@@ -1,16 +1,16 @@
 //! The reference server of one thread, for WebSocket: `/echo` returns every message as it came,
 //! `/ws` follows the contract `ws-shootout` in one dialect.
 //!
-//! A connection begins with a head (`opening`) and continues as a receiver of frames; `talk`
+//! A connection begins with a head (`opening`) and continues as a receiver of frames; `desk`
 //! decides what is due for its messages. What is broadcast within a batch of events leaves at its
 //! end, as one segment that all listeners share (`round`). The receipts follow. Other threads get
 //! the segment through the `hub`. A listener that takes nothing is closed when more than a cap of
 //! bytes waits for it.
 
+mod desk;
 mod hub;
 mod opening;
 mod round;
-mod talk;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub use hub::Hub;
 
 use super::response::Responses;
 use super::{Watch, seal};
+use desk::{Desk, NO_CODE, Standing};
 use hub::Segment;
 use opening::{Opened, Place};
-use talk::{Desk, NO_CODE, Standing};
 
 /// A connection with more unsent bytes than this gets nothing more; the kernel's buffers hold some
 /// MB beyond that.
@@ -161,15 +161,12 @@ impl Server {
         bytes: &[u8],
     ) -> Next {
         let Some(session) = &mut connection.tls else { return Next::Ends };
-        let mut buffers = std::mem::take(&mut self.buffers);
-        buffers.clear();
-        let outcome = self.desk.watch.seen.open_sealed(session, bytes, &mut buffers);
-        if !buffers.sealed.is_empty() {
-            net.send(connection.token, &buffers.sealed);
-        }
+        let (token, mut buffers) = (connection.token, std::mem::take(&mut self.buffers));
+        let seen = &mut self.desk.watch.seen;
+        let open = seen.open_sealed(net, token, session, bytes, &mut buffers);
         let next = self.take(connection, &buffers.plain);
         self.buffers = buffers;
-        if matches!(outcome, Ok(Stage::Handshaking | Stage::Open)) { next } else { Next::Ends }
+        if open { next } else { Next::Ends }
     }
 
     /// Sends what is due for a connection, and keeps or ends it.

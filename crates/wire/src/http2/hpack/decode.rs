@@ -88,10 +88,8 @@ impl Decoder {
     }
 
     /// Decodes a complete block and passes each field to `on_field`. `list_bytes_max` caps the sum
-    /// of names, values and 32 bytes for each field (RFC 9113 §6.5.2).
-    ///
-    /// # Errors
-    /// If the block is wrong or too long. The decoder must not be used afterwards.
+    /// of names, values and 32 bytes for each field (RFC 9113 §6.5.2). After an error the decoder
+    /// must not be used.
     pub fn decode(
         &mut self,
         block: &[u8],

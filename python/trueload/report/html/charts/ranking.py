@@ -21,7 +21,8 @@ from trueload.report.html.charts.theme import (
     finished,
     named_rows,
 )
-from trueload.suites.summary import LoadTable, Summary
+from trueload.suites.load_tables import LoadTable
+from trueload.suites.summary import Summary
 
 BARS_MAX = 30
 FADED = 0.35

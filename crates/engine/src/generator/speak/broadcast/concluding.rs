@@ -9,8 +9,9 @@ use trueload_meter::{Class, Failed, Settled};
 use trueload_wire::shootout::Key;
 
 use super::{Broadcasting, UnderWay};
-use crate::generator::messages::{Report, Sent};
+use crate::generator::messages::Report;
 use crate::generator::phase::Stage;
+use crate::protocol::Sent;
 
 impl UnderWay {
     /// Whether other engines take part in this broadcast.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::generator::messages::Sent;
+use crate::protocol::Sent;
 
 /// The phases that are settled with other engines.
 #[derive(Debug, Default)]

@@ -1,64 +1,101 @@
-//! The requests of a session over HTTP/2: header blocks and bodies.
+//! The requests of a session in the form of each version.
 
 use std::ops::Range;
 
-use super::block::{Part, write_field};
-use super::script::Script;
-use super::state::{Fill, Session};
-use crate::http2::hpack::literal::plain_string;
-use crate::message::places::{DIGITS_MOST, decimal};
-use crate::message::{Filling, Head};
+use super::script::{Script, Step};
+use super::state::Session;
+use crate::http2::request::write_field;
+use crate::message::places::fill;
+use crate::message::{Filling, Head, Turn};
 
 impl Session {
-    /// Appends the header block of the present request.
-    pub fn write_block(&mut self, script: &Script, fill: &impl Filling, out: &mut Vec<u8>) -> Head {
+    /// Fills the places of the path that a step has. Behind a redirect there is another path; the
+    /// places behind it are filled as they were.
+    fn fill_path(&mut self, step: &Step, filling: &impl Filling) {
+        if self.hops.count == 0 {
+            let mut path = std::mem::take(&mut self.path);
+            path.clear();
+            fill(&step.path, &Filled { session: self, filling }, &mut 0, &mut path);
+            self.path = path;
+        }
+    }
+
+    /// Writes the present request to `out`, which is empty.
+    pub fn write(&mut self, script: &Script, filling: &impl Filling, out: &mut Vec<u8>) {
+        let Some(step) = self.step(script) else { return };
+        self.fill_path(step, filling);
+        let filled = Filled { session: self, filling };
+        step.http1.write(&filled, &mut |part| out.extend_from_slice(part.bytes()));
+        self.written = out.len();
+    }
+
+    /// Appends the header block of the present request over HTTP/2.
+    pub fn write_block(
+        &mut self,
+        script: &Script,
+        filling: &impl Filling,
+        out: &mut Vec<u8>,
+    ) -> Head {
         let Some(step) = self.step(script) else { return Head::default() };
-        let Some(block) = &step.block else { return Head::default() };
-        let mut fill = Fill { turn: self.turn, values: &self.values, filling: fill, drawn: 0 };
-        self.hops.fill_path(&mut fill, &step.path, &mut self.path);
-        let mut plain_bytes = block.plain_bytes;
-        let mut value = Vec::new();
-        for part in &block.parts {
-            let bytes = match part {
-                Part::Fixed(bytes) => {
-                    out.extend_from_slice(bytes);
-                    continue;
-                }
-                Part::Path => &self.path,
-                Part::Text(text) => {
-                    value.clear();
-                    fill.text(text, &mut value);
-                    &value
-                }
-            };
-            plain_bytes += bytes.len() as u64;
-            plain_string(out, bytes);
+        let Some(template) = &step.http2 else { return Head::default() };
+        self.fill_path(step, filling);
+        let filled = Filled { session: self, filling };
+        let mut head = template.write_block(&filled, out);
+        let mut body = Vec::new();
+        if template.fixed_body().is_none() {
+            template.write_body(&filled, 0..head.body_bytes, &mut body);
         }
-        value.clear();
-        if !step.has_cookies && self.jar.write_value(&self.path, &mut value) {
-            plain_bytes += write_field(out, "cookie", &value);
+        self.sent_body = body;
+        let mut cookies = Vec::new();
+        if !step.has_cookies && self.jar.write_value(&self.path, &mut cookies) {
+            head.plain_bytes += write_field(out, b"cookie", &cookies);
         }
-        self.sent_body.clear();
-        let Some(body) = &step.body else { return Head { plain_bytes, body_bytes: 0 } };
-        let body_bytes = match body.fixed() {
-            Some(bytes) => bytes.len(),
-            None => {
-                fill.text(body, &mut self.sent_body);
-                self.sent_body.len()
-            }
-        } as u64;
-        let mut digits = [0; DIGITS_MOST];
-        plain_bytes += write_field(out, "content-length", decimal(body_bytes, &mut digits));
-        Head { plain_bytes, body_bytes }
+        head
     }
 
     /// Appends a part of the body of the present request, given as a range of bytes.
     pub fn write_body(&self, script: &Script, part: Range<u64>, out: &mut Vec<u8>) {
-        let step = self.step(script);
-        let fixed = step.and_then(|step| step.body.as_ref()?.fixed());
-        let body = fixed.unwrap_or(&self.sent_body);
+        let template = self.step(script).and_then(|step| step.http2.as_ref());
+        let fixed = template.and_then(|template| template.fixed_body());
         let part = part.start as usize..part.end as usize;
+        let body = fixed.unwrap_or(&self.sent_body);
         out.extend_from_slice(body.get(part).unwrap_or_default());
+    }
+}
+
+/// What a session knows, besides the numbers and rows that fill any request.
+struct Filled<'a, F> {
+    session: &'a Session,
+    filling: &'a F,
+}
+
+impl<F: Filling> Filling for Filled<'_, F> {
+    fn counter(&self) -> u64 {
+        self.session.turn.session
+    }
+
+    fn random(&self, nth: u32) -> u64 {
+        self.filling.random(nth)
+    }
+
+    fn column(&self, index: usize) -> &[u8] {
+        self.filling.column(index)
+    }
+
+    fn taken(&self, index: usize) -> &[u8] {
+        self.session.values.get(index).map_or(&[], Vec::as_slice)
+    }
+
+    fn turn(&self) -> Turn {
+        self.session.turn
+    }
+
+    fn path(&self) -> &[u8] {
+        &self.session.path
+    }
+
+    fn write_cookies(&self, out: &mut Vec<u8>) {
+        self.session.jar.write(&self.session.path, out);
     }
 }
 

@@ -1,0 +1,146 @@
+"""What a disturbed run still decides: bounds, conditions, exit codes."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from samples import good_record
+from trueload.protocol.plan import Closed, Open, Stage
+from trueload.record.certainty import range_of, rule, usable_text
+from trueload.record.schema import Bounds, Check, Direction, Record
+from trueload.record.thresholds import parse_condition
+from trueload.verdict import CHECKS, bounds_of, decide
+from trueload.verdict.common import Moves
+
+ROOT = Path(__file__).resolve().parents[2]
+STAGE = Stage(**{"from": 1_000, "to": 1_000, "ns": 10**10})
+OPEN = Open(stages=(STAGE,), arrivals="constant", seed=1)
+DELAYED = Bounds(latency="unknown", throughput="at_least", errors="at_most")
+NO_BOUND = Bounds(latency="unknown", throughput="unknown", errors="unknown")
+
+
+def with_checks(*failed: str, load: Any = OPEN, bound: bool = False, **changes: Any) -> Record:
+    """A record in which these checks fail, with what is certain then."""
+    record = good_record(**changes)
+    window = record.plan.window.model_copy(update={"load": load})
+    record = record.model_copy(update={"plan": record.plan.model_copy(update={"window": window})})
+    checks = [
+        Check(name=name, status="fail", value=None, limit=None, why=f"{name} was bad")
+        for name in failed
+    ]
+    if bound:
+        full = Check(name="generator-limit", status="bound", value=0.99, limit=0.9, why="full")
+        checks.append(full)
+    found = {"checks": tuple(checks), "verdict": decide(checks)}
+    return record.model_copy(update={**found, "bounds": bounds_of(record, checks)})
+
+
+def states(record: Record, *conditions: str) -> list[str]:
+    return [each.state for each in rule([parse_condition(text) for text in conditions], [record])]
+
+
+@pytest.mark.parametrize(
+    ("failed", "bounds"),
+    [
+        ((), Bounds()),
+        (("hiccup",), Bounds(latency="at_most", throughput="at_least", errors="at_most")),
+        (("errors",), Bounds()),
+        # The rate is uneven because of the pause; without one nobody knows why.
+        (
+            ("hiccup", "steady-state"),
+            Bounds(latency="at_most", throughput="at_least", errors="at_most"),
+        ),
+        (("steady-state",), NO_BOUND),
+        (("starvation",), Bounds(latency="at_least")),
+        # Two that move a figure in different directions leave nothing certain of it.
+        (("hiccup", "starvation"), DELAYED),
+        (("unsolicited",), NO_BOUND),
+        (("hiccup", "audit"), NO_BOUND),
+    ],
+)
+def test_bounds_are_what_all_failed_checks_leave(failed: tuple[str, ...], bounds: Bounds) -> None:
+    assert with_checks(*failed).bounds == bounds
+
+
+def test_a_closed_loop_that_stood_still_bounds_no_latency() -> None:
+    """It also skips the pauses of the server."""
+    closed = with_checks("hiccup", load=Closed())
+    assert closed.bounds == DELAYED
+
+
+def test_every_check_has_directions_and_the_page_names_them() -> None:
+    page = (ROOT / "docs" / "bounds.md").read_text()
+    for name, check in CHECKS.items():
+        assert isinstance(check.moves, Moves)
+        words = [getattr(check.moves, kind) for kind in ("latency", "throughput", "errors")]
+        assert set(words) <= set(get_args(Direction))
+        row = f"| `{name}` | {' | '.join(word.replace('_', ' ') for word in words)} |"
+        assert row in page, row
+
+
+@pytest.mark.parametrize(
+    ("condition", "state"),
+    [
+        # p99 of the sample record is 1 ms or so, and 1,000 requests/s are carried.
+        ("p99>20s", "kept"),
+        ("p99<20s", "crossed"),
+        ("p99>1ns", "undecided"),
+        ("throughput<1/s", "kept"),
+        ("throughput>1/s", "crossed"),
+        ("throughput<100M/s", "undecided"),
+        ("errors>50%", "kept"),
+        # One part that is certainly false decides a condition of several.
+        ("p99>1ns and errors>50%", "kept"),
+        ("p99>1ns and errors<50%", "undecided"),
+    ],
+)
+def test_a_bound_decides_in_its_direction(condition: str, state: str) -> None:
+    assert states(with_checks("hiccup"), condition) == [state]
+
+
+def test_an_exact_figure_decides_whatever_the_verdict() -> None:
+    record = with_checks("errors")
+    assert record.verdict == "invalid"
+    assert states(record, "p99>1ns", "p99>20s", "errors>50%") == ["crossed", "kept", "kept"]
+
+
+def test_a_lower_bound_of_the_throughput_decides_nothing_above_it() -> None:
+    record = with_checks(bound=True, load=Closed())
+    assert record.verdict == "valid"
+    assert states(record, "throughput<1/s", "throughput<100M/s") == ["kept", "undecided"]
+
+
+def test_records_of_before_are_decided_as_they_were() -> None:
+    record = with_checks("hiccup").model_copy(update={"bounds": None})
+    assert states(record, "p99>1ns", "p99>20s") == ["crossed", "kept"]
+    low, high = range_of("throughput", record)
+    assert low == high
+    again = Record.model_validate_json(record.model_dump_json())
+    assert again.bounds is None
+
+
+def test_the_sentences_say_the_bound_and_what_is_missing() -> None:
+    record = with_checks("hiccup")
+    conditions = [parse_condition(text) for text in ("p99>20s", "p99>1ns")]
+    kept, undecided = rule(conditions, [record])
+    assert kept.why.startswith("p99 is at most ")
+    assert kept.why.endswith(", whatever disturbed this run, and --fail-on says p99>20s")
+    assert undecided.why.endswith("and --fail-on says p99>1ns; hiccup: hiccup was bad")
+
+
+def test_an_invalid_run_says_what_can_be_used() -> None:
+    text = usable_text(with_checks("hiccup"))
+    assert text.startswith("p50 ≤ ")
+    assert ", p99 ≤ " in text
+    assert ", at least " in text
+    assert usable_text(with_checks("hiccup", load=Closed())).startswith("at least ")
+    for nothing in (with_checks(), with_checks("errors"), with_checks("unsolicited")):
+        assert usable_text(nothing) == ""
+
+
+def test_the_moves_of_a_definition_are_fixed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CHECKS["hiccup"].moves.latency = "exact"  # type: ignore[misc]
