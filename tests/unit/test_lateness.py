@@ -54,6 +54,8 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
      **stopped(50, 1, 33)}, "warn", "of p99"),
     ("the percentile is where it is without them", {**answers({5: 9_000, 52: 1_000}), **OPEN,
      **stopped(50, 1, 100)}, "pass", "100 requests waited"),
+    ("a request that waits each time", {**answers({5: 10_000}), **stopped(1, 4, 9_000)},
+     "pass", "while 9,000 requests waited each time"),
     ("stalls that are short beside it", {**answers({5: 9_900, 520: 100}), **OPEN,
      **stopped(50, 1, 100)}, "pass", ""),
     ("the median, by half of all", {**answers({5: 4_000, 10: 6_000}), **OPEN,

@@ -34,6 +34,18 @@ RATE_PER_S = OK / (GOOD.window.window_ns / 1e9)
     [
         (ends(0.97), "the server: its busiest thread was busy for 97 % of the time"),
         (ends(0.9), "the server: its busiest"),
+        # The same as `generator-limit` says.
+        (ends(0.97, 0.99), "the server: its busiest"),
+        (
+            ends(0.956, 0.941),
+            "both ends: the generator's busiest thread was busy for 94.1 % of the time,"
+            " the server's for 95.6 %",
+        ),
+        (
+            ends(0.7, 0.94),
+            "the generator: its busiest thread was busy for 94 % of the time,"
+            " the server's for 70 %",
+        ),
         (
             ends(0.4),
             "not the server's CPU (its busiest thread was busy for 40 % of the time): more",
@@ -57,8 +69,9 @@ def test_it_is_said_what_was_the_limit(changes: dict[str, Any], expected: str) -
         {"server": None},
         ends(None),
         ends(0.97, None),
-        # The checks call these lower bounds, or worse.
-        ends(0.97, 0.95),
+        # The checks say that the generator was the limit.
+        ends(0.5, 0.95),
+        {**ends(0.8, 0.95), **at_a_rate(RATE_PER_S)},
         {**ends(0.97), "counts": counts(ok=OK - 150, failed={"reset": 150})},
         {**ends(0.97), "window": GOOD.window.model_copy(update={"window_ns": 50_000_000})},
         # One request in 500 is unsent: suspect, and no longer the requested load.

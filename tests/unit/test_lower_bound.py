@@ -25,7 +25,7 @@ from trueload.suites.summary import Summary, repeated
 from trueload.verdict import is_lower_bound, worst_checks
 
 
-def record(generator: float = 0.97, server: float = 0.99, **changes: object) -> Record:
+def record(generator: float = 0.97, server: float = 0.96, **changes: object) -> Record:
     return good_record(
         generator=GENERATOR.model_copy(update={"saturation": generator}),
         server=SERVER.model_copy(update={"saturation": server}),
@@ -52,10 +52,14 @@ WARNED = record(
     [
         ("both ends are full", BOUND, "valid", True),
         ("both ends are just full enough", record(0.90, 0.90), "valid", True),
+        ("the generator is just full enough", record(0.90, 0.70), "valid", True),
+        ("the server is not at its limit", record(0.94, 0.969), "valid", True),
+        ("the server is at its limit", record(0.94, 0.97), "valid", False),
+        ("so is the generator", record(1.0, 0.97), "valid", False),
         ("the generator has time to spare", record(0.89, 0.99), "valid", False),
         ("the generator is full, the server nearly", record(0.95, 0.67), "valid", True),
         ("only the generator is full: its times are its own", record(0.95, 0.66), "invalid", False),
-        ("the server has time to spare, the generator some", record(0.94, 0.89), "valid", False),
+        ("both have time to spare", record(0.89, 0.89), "valid", False),
         ("something else may be wrong", WARNED, "suspect", True),
     ],
 )

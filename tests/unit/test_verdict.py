@@ -23,7 +23,7 @@ from samples import (
     slots,
     staged,
 )
-from trueload.protocol.plan import Closed, Requests, Second
+from trueload.protocol.plan import Closed, Datagrams, Requests, Second
 from trueload.record.schema import (
     Claim,
     Generator,
@@ -135,6 +135,12 @@ def failed(**classes: int) -> dict[str, Any]:
     return {"counts": counts(ok=OK - lost, failed=named)}
 
 
+def invented(count: int) -> dict[str, Any]:
+    """Datagrams that answer nothing."""
+    none = {"late": 0, "duplicated": 0, "reordered": 0, "dropped": 0, "overflowed": 0}
+    return {"datagrams": Datagrams(**none, unsolicited=count)}
+
+
 def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert GOOD.verdict == "valid"
     statuses = {check.name: check.status for check in GOOD.checks}
@@ -199,6 +205,10 @@ CASES: dict[str, list[Case]] = {
             "fail",
             "2 requests received",
         ),
+        ("no datagram", invented(0), "pass", "settled"),
+        ("one datagram of 10,000", invented(1), "pass", "1 datagram answered nothing"),
+        ("0.1 % of datagrams", invented(10), "warn", "10 datagrams answered nothing"),
+        ("5 % of datagrams", invented(500), "fail", "5 % of the requests"),
     ],
     "errors": [
         ("none", {}, "pass", "0 of 10,000"),
@@ -323,13 +333,13 @@ CASES: dict[str, list[Case]] = {
             "both are full",
             {"generator": generator(saturation=0.97), "server": server(saturation=0.90)},
             "bound",
-            "both were at their limit, so the throughput is a lower bound",
+            "a lower bound, the server may carry 11.1 % more",
         ),
         (
             "both are nearly full",
             {"generator": generator(saturation=0.90), "server": server(saturation=0.95)},
             "bound",
-            "both were at their limit",
+            "a lower bound, the server may carry 5.3 % more",
         ),
         ("the server cannot be seen", {"server": None}, "n/a", "is not known"),
         (

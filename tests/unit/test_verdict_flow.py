@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections import Counter
+import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -28,7 +27,10 @@ from samples import (
 from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import Backlog, Closed, Flow
 from trueload.record.schema import Record, RecordPlan, Status, Warmup
-from trueload.stats import decode_histogram
+from trueload.stats import Distribution, decode_histogram
+from trueload.verdict import judge
+from trueload.verdict.backlog import check_backlog
+from trueload.verdict.limit import limit_text
 from trueload.verdict.stall import open_loop_ns
 from trueload.verdict.stretches import PARTS, largest_change
 
@@ -235,6 +237,9 @@ def test_chance_alone_is_no_change(correlation: float) -> None:
 # --- backlog
 
 
+GOOD = good_record()
+
+
 class Queue:
     """A server with one worker, or one per request, and an engine's record of it."""
 
@@ -242,6 +247,7 @@ class Queue:
         self.per_s, self.seconds, self.warmup_s = per_s, seconds, warmup_s
         self.chance = random.Random(5)
         self.poisson = False
+        self.judged = True
 
     def one_by_one(self, serve_s: Callable[[], float], poisson: bool = False) -> Record:
         """Serve with one worker: requests wait for those before them."""
@@ -279,17 +285,22 @@ class Queue:
         for _, end_s in requests:
             if 0 <= end_s < self.seconds:
                 parts[int(end_s / self.seconds * 100)] += 1
-        scheduled, good = sum(at_s >= 0 for at_s, _ in requests), good_record()
+        scheduled = sum(at_s >= 0 for at_s, _ in requests)
         window_ns = round(self.seconds * S)
         window = staged((self.per_s, self.per_s))
         arrivals: Arrivals = "poisson" if self.poisson else "constant"
         load = window.load.model_copy(update={"arrivals": arrivals})
         window = window.model_copy(update={"load": load})
-        return good_record(
-            plan=good.plan.model_copy(update={"window": window}),
-            counts=counts(scheduled=scheduled, issued=scheduled, ok=scheduled),
-            flow=flow(*parts, window_ns=window_ns, backlog=backlog),
+        took = [(end_s - at_s) * S for at_s, end_s in requests if at_s >= 0]
+        record = GOOD.model_copy(
+            update={
+                "plan": GOOD.plan.model_copy(update={"window": window}),
+                "counts": counts(scheduled=scheduled, issued=scheduled, ok=scheduled),
+                "flow": flow(*parts, window_ns=window_ns, backlog=backlog),
+                "latency_ns": Distribution(count=len(took), stdev=statistics.pstdev(took)),
+            }
         )
+        return judge(record) if self.judged else record
 
 
 def every(seconds: float) -> Callable[[], float]:
@@ -313,11 +324,49 @@ def test_a_server_that_falls_behind_fails_with_what_it_carried(
 
 @pytest.mark.parametrize(
     ("per_s", "status"),
-    [(980, "pass"), (1000, "pass"), (1020, "warn"), (1040, "warn"), (1060, "fail")],
+    [(980, "pass"), (1000, "warn"), (1020, "warn"), (1040, "warn"), (1060, "fail")],
 )
 def test_a_queue_that_grows_slowly_is_told(per_s: float, status: str) -> None:
     check = check_of(Queue(per_s, 2).one_by_one(every(1 / 990)), "backlog")
     assert check.status == status, check
+
+
+def rising(by: float, at_s: float) -> float:
+    """The time of an answer that takes longer with the time of its request."""
+    return 0.01 + by * at_s
+
+
+@pytest.mark.parametrize(
+    ("per_s", "busy", "poisson"),
+    [(50, 0.9, True), (1000, 0.9, True), (200, 0.9, False)],
+)
+def test_quarters_that_rise_by_chance_are_no_growth(
+    per_s: float, busy: float, poisson: bool
+) -> None:
+    warned = 0
+    for seed in range(200):
+        queue = Queue(per_s, 1_000 / per_s, 1)
+        queue.chance, queue.judged = random.Random(seed), False
+        serve_s = partial(queue.chance.expovariate, per_s / busy)
+        warned += check_backlog(queue.one_by_one(serve_s, poisson)).status != "pass"
+    assert warned <= 10, f"{warned} of 200"
+
+
+@pytest.mark.parametrize("seconds", [15, 30, 60])
+def test_one_percent_above_capacity_is_told(seconds: float) -> None:
+    record = Queue(200, seconds, 1).one_by_one(every(1 / 198))
+    check = check_of(record, "backlog")
+    assert (check.status, "carried 198/s of 200/s" in check.why) == ("warn", True), check
+    assert limit_text(record) == ""
+
+
+def test_nothing_keeps_up_whose_latency_rises_all_the_time() -> None:
+    for rises, said in ((0.0001, False), (0.0, True)):
+        queue = Queue(200, 30, 1)
+        queue.judged = False
+        record = queue.at_once(partial(rising, rises))
+        text = limit_text(record.model_copy(update={"verdict": "valid"}))
+        assert ("kept up" in text) is said, text
 
 
 def test_a_pause_at_the_end_is_no_queue_that_grows() -> None:
@@ -375,7 +424,10 @@ def frozen(freeze_ms: int, every_ms: int, p999_ms: float = 0.33, slots: int = 64
     return good_record(
         histograms=good.histograms.model_copy(update={"latency": latency}),
         counts=counts(scheduled=asked, issued=asked, ok=asked, statuses={"200": asked}),
-        slots=good.slots and good.slots.model_copy(update={"asked": slots}),
+        slots=good.slots
+        and good.slots.model_copy(
+            update={"asked": slots, "means": (), "permitted_ns": slots * 9_000 * MS}
+        ),
         flow=flow(
             window_ns=9_000 * MS,
             gaps={sparse_index(freeze_ms * MS): times, sparse_index(MS // 2): 9_000},
@@ -415,36 +467,3 @@ def test_what_an_open_loop_would_have_shown_is_what_one_shows() -> None:
         gaps: dict[float, int] = {freeze_ms * MS: 1}
         shown_ms = open_loop_ns(known, gaps, every_ms * MS) / MS
         assert abs(shown_ms - true_ms) <= 2, (freeze_ms, every_ms)
-
-
-def slow_by_itself(chance: random.Random, connections: int, takes_s: Callable[[], float]) -> Record:
-    """Five seconds of connections, each of which waits only for its own answers."""
-    ends, times = [0.0], []
-    for _ in range(connections):
-        at = 0.0
-        while at < 5:
-            times.append(round(takes_s() * S) + 1)
-            at += times[-1] / S
-            ends.append(at)
-    ends = sorted(end for end in ends if end < 5)
-    gaps = Counter(sparse_index(round((two - one) * S)) for one, two in pairwise(ends))
-    good, asked = good_record(), len(times)
-    latency = histogram(*sorted(Counter(times).items()))
-    return good_record(
-        histograms=good.histograms.model_copy(update={"latency": latency}),
-        counts=counts(scheduled=asked, issued=asked, ok=asked, statuses={"200": asked}),
-        slots=good.slots and good.slots.model_copy(update={"asked": connections}),
-        flow=flow(window_ns=5 * S, gaps=dict(gaps)),
-    )
-
-
-@pytest.mark.parametrize("connections", [1, 2, 4, 8])
-def test_connections_that_wait_at_once_by_chance_are_no_stall(connections: int) -> None:
-    chance = random.Random(connections)
-    for takes_s in (
-        lambda: chance.expovariate(20.0),
-        lambda: 0.5 if chance.random() < 0.002 else 0.005,
-    ):
-        for _ in range(10):
-            check = check_of(slow_by_itself(chance, connections, takes_s), "stall")
-            assert check.status == "pass", check

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +15,7 @@ from samples import (
     PHASE,
     SLOTS,
     WINDOW_NS,
+    check_of,
     connections,
     counts,
     good_record,
@@ -32,6 +35,8 @@ from trueload.record.schema import Check, Record, Status, Warmup
 from trueload.report.accounts.http2 import HTTP2 as HTTP2_SHOWN
 from trueload.report.result import result_lines
 from trueload.store.runs import Store
+from trueload.verdict import judge
+from virtual_server import Serve, closed_loop
 
 STREAMS = 10
 BROWSER = WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20)
@@ -304,3 +309,38 @@ def test_a_report_has_a_table_of_http2(tmp_path: Path) -> None:
 def test_a_report_of_other_protocols_has_none(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.sqlite") as store:
         assert "HTTP/2: streams" not in html(store, put_records(store, [good_record()]))
+
+
+def held(takes_s: float, every: int) -> Serve:
+    """One place is held, again and again; with ``every``, one request of so many is slow."""
+    free, seen = [0.0], count(1)
+
+    def serve(slot: int, at: float, chance: random.Random) -> float:
+        if every and next(seen) % every == 0:
+            return at + takes_s
+        if not every and at >= free[0]:
+            free[0] = at + takes_s
+            return free[0]
+        return at + 0.02
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("what", "serve", "places", "status"),
+    [
+        ("one of 100 streams at a time", held(4.5, 0), 100, "warn"),
+        ("one of 400", held(4.5, 0), 400, "pass"),
+        ("no wait of a second", held(0.9, 0), 100, "pass"),
+        ("p99.9 shows as many", held(1.5, 700), 100, "pass"),
+        ("a single wait", held(1.5, 40_000), 100, "pass"),
+    ],
+)
+def test_streams_that_get_nothing_are_told(
+    what: str, serve: Serve, places: int, status: str
+) -> None:
+    record = closed_loop(serve, places, 10, http2=spoken())
+    found = check_of(record, "starvation")
+    assert found.status == status, (what, found)
+    over_http1 = judge(record.model_copy(update={"http2": None}))
+    assert check_of(over_http1, "starvation").status == "pass", what

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
 import pytest
-from samples import counts, good_record, sparse_index, staged
+from samples import check_of, counts, good_record, sparse_index, staged
 from trueload.protocol.plan import Requests
 from trueload.record import figures
 from trueload.record.accounts.sessions import SessionsRecord, of_sessions
 from trueload.record.schema import Record, Status
 from trueload.report.result import rate_text
 from trueload.stats import Distribution
-from trueload.verdict import CHECKS
+from trueload.verdict import CHECKS, judge
+from virtual_server import closed_loop
 
 GOOD = good_record()
 S = 1_000_000_000
@@ -141,3 +143,66 @@ def test_a_percentile_among_sessions_that_were_cut_is_a_lower_bound() -> None:
         found = of_sessions(sessions.model_copy(update={"entered": entered, "cut": cut}))
         assert (found.slower, found.known.total) == (longer, known), (entered, cut)
         assert found.percentile(0.95).above is bool(longer)
+
+
+PAGES = 5
+
+
+class Shop:
+    """Sessions of five pages, of which this share takes 2 s for each page but the first.
+
+    On the slots of ``slow_slots`` all sessions are slow. Some slots are in the middle of a slow
+    session when the window begins.
+    """
+
+    def __init__(self, share: float, slow_slots: int = 0, rest_s: float = 0.0) -> None:
+        self.share, self.slow_slots, self.rest_s = share, slow_slots, rest_s
+        self.pages: dict[int, int] = {}
+        self.slow: dict[int, bool] = {}
+        self.ended = 0
+
+    def serve(self, slot: int, at: float, chance: random.Random) -> float:
+        """Answer one page."""
+        page = self.pages.get(slot, 0)
+        self.pages[slot] = (page + 1) % PAGES
+        self.ended += page + 1 == PAGES
+        if page == 0 and slot not in self.slow:
+            long_s = self.share * (PAGES - 1) * 2.0
+            under_way = chance.random() < long_s / (long_s + PAGES * 0.01 + self.rest_s)
+            page = self.pages[slot] = int(under_way)
+            self.slow[slot] = under_way
+        if page == 0:
+            self.slow[slot] = slot < self.slow_slots or chance.random() < self.share
+        return at + (2.0 if page and self.slow[slot] else chance.uniform(0.005, 0.015))
+
+    def rest(self, slot: int, chance: random.Random) -> float:
+        """Rest after a session, so that sessions begin at random times."""
+        ended = self.pages[slot] == 0 and self.rest_s
+        return chance.expovariate(1 / self.rest_s) if ended else 0.0
+
+    def record(self, slots: int, window_s: float, seed: int) -> Record:
+        """The record of the load."""
+        found = closed_loop(self.serve, slots, window_s, seed, self.rest)
+        sessions = with_sessions(self.ended, unfinished=slots).sessions
+        return judge(found.model_copy(update={"sessions": sessions}))
+
+
+OF_SLOTS = ("starvation", "slow-connections", "fairness")
+
+
+@pytest.mark.parametrize("share", [0.06, 0.1])
+@pytest.mark.parametrize(("slots", "rest_s"), [(64, 1.3), (16, 0.0), (64, 0.0)])
+def test_sessions_that_are_slow_by_chance_accuse_no_connection(
+    share: float, slots: int, rest_s: float
+) -> None:
+    for seed in range(10):
+        record = Shop(share, rest_s=rest_s).record(slots, 12, seed)
+        found = {name: check_of(record, name) for name in OF_SLOTS}
+        if rest_s:
+            del found["fairness"]  # of closed loops
+        assert {each.status for each in found.values()} <= {"pass", "n/a"}, (seed, found)
+
+
+def test_connections_that_are_slow_in_all_sessions_are_told() -> None:
+    record = Shop(0.0, slow_slots=8).record(64, 20, 1)
+    assert check_of(record, "slow-connections").status == "warn"

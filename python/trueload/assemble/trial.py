@@ -47,6 +47,7 @@ from trueload.request.redact import redact_headers, redact_url
 from trueload.stats import encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
 from trueload.verdict import jain_index, judge, starvation_ns, starved
+from trueload.verdict.weighed import requests_in_unit
 
 MEANINGFUL_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
@@ -316,6 +317,7 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
     found, slots = measured.connections, measured.slots
     threshold_ns = starvation_ns(figures.latency(measured).percentile(0.5))
     jain = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares)
+    unit = requests_in_unit(measured)
     ready = seen.ready
     nothing_there = ready is not None and ready.established == 0
     known = complete or nothing_there or seen.resolve_failed
@@ -329,7 +331,7 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
         unended=found.unended,
         idle_closed=found.idle_closed.count,
         idle_closed_after_ns=found.idle_closed.after_ns if found.idle_closed.count else None,
-        starved=starved(slots, found.reconnects, threshold_ns) if complete else None,
+        starved=starved(slots, found.reconnects, threshold_ns, unit) if complete else None,
         jain=jain if complete else None,
         least_ok=slots.answers_min if complete and slots.asked else None,
         most_ok=slots.answers_max if complete and slots.asked else None,

@@ -12,7 +12,7 @@ from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import REDIRECT, Record
 from trueload.text import plain
-from trueload.units import format_count, format_duration
+from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import (
     HIDDEN_WAITS,
     NOTHING,
@@ -42,9 +42,20 @@ def check_unsolicited(record: Record) -> Finding:
         counts.failed.get("unsolicited", 0) for counts in (record.counts, record.warmup.counts)
     )
     if count == 0:
-        return Finding("pass", "every reply settled a request", 0, 0)
+        return _of_datagrams(record)
     why = f"{times(count, 'request')} received bytes that belong to no request: the server answers"
     return Finding("fail", f"{why} twice or without being asked", count, 0)
+
+
+def _of_datagrams(record: Record) -> Finding:
+    """Grade the datagrams that answer nothing; a network may bring one that is not the server's."""
+    count = record.datagrams.unsolicited if record.datagrams is not None else 0
+    if count == 0:
+        return Finding("pass", "every reply settled a request", 0, 0)
+    share = count / max(1, record.counts.issued)
+    status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
+    why = f"{times(count, 'datagram')} answered nothing, {format_share(share)} of the requests"
+    return Finding(status, why, share, limit)
 
 
 UNSOLICITED = Definition(

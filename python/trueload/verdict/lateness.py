@@ -9,6 +9,7 @@ functions of a record.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from trueload.record import figures
@@ -93,10 +94,12 @@ def _stood_text(record: Record, share: float, stood: Sequence[StallGroup]) -> st
     if not count:
         return "the generator never stood still"
     took = format_duration(share * record.window.window_ns)
-    requests = format_count(round(sum(each.requests for each in stood)))
+    # A request may wait in several pauses, so their sum can exceed all requests.
+    requests = format_count(math.ceil(sum(each.requests for each in stood) / count))
     return (
         f"the generator stood still {times(count, 'time')}, for {took} in all"
         f" ({format_share(share)} of the window), while {requests} requests waited"
+        f"{' each time' if count > 1 else ''}"
     )
 
 

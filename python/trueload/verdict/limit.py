@@ -1,7 +1,7 @@
 """What kept a server from doing more, in words: the first question about a throughput.
 
-How: by how busy both ends were. Says nothing if that does not tell, or if a check already says it.
-Pure.
+How: by how busy both ends were, as in `generator-limit`. Says nothing if that does not tell, or if
+a check already says it. Pure.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from trueload.protocol.plan import Closed, Open
 from trueload.record import figures
 from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.units import format_share
+from trueload.verdict.backlog import is_rising
 from trueload.verdict.common import too_short
-from trueload.verdict.machine import GENERATOR_FULL, SERVER_FULL
+from trueload.verdict.machine import (
+    GENERATOR_FULL,
+    GENERATOR_NEARLY_FULL,
+    SERVER_FULL,
+    SERVER_LIMIT,
+)
 
 FAILED_MOST = 0.01  # with more failures the server's work is not what was asked for
 
@@ -23,7 +29,7 @@ def limit_text(record: Record) -> str:
     """
     saturation = record.server.saturation if record.server is not None else None
     generator = record.generator.saturation
-    if saturation is None or generator is None or generator >= GENERATOR_FULL:
+    if saturation is None or generator is None:
         return ""
     if record.verdict == "invalid" or too_short(record) or record.client is not None:
         return ""
@@ -32,14 +38,22 @@ def limit_text(record: Record) -> str:
     busy = f"its busiest thread was busy for {format_share(saturation)} of the time"
     match record.plan.window.load:
         case Closed():
+            if generator >= GENERATOR_NEARLY_FULL and saturation < SERVER_LIMIT:
+                both = saturation >= SERVER_FULL
+                whose = "both ends: the generator's" if both else "the generator: its"
+                ours = f"{whose} busiest thread was busy for {format_share(generator)} of the time"
+                return f"{ours}, the server's for {format_share(saturation)}"
             if saturation >= SERVER_FULL:
                 return f"the server: {busy}"
             return f"not the server's CPU ({busy}): more connections (-c) may give more throughput"
-        case Open():
+        case Open() if generator < GENERATOR_FULL:
             behind = ("rate-reached", "backlog", "censored")
             if any(
                 each.name in behind and each.status in REPORTED_STATUSES for each in record.checks
             ):
                 return ""
+            backlog = record.flow.backlog if record.flow is not None else None
+            if backlog is not None and is_rising(backlog):
+                return ""  # perhaps by chance, perhaps not
             return f"not reached: the server kept up, {busy}"
     return ""

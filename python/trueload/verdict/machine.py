@@ -23,7 +23,9 @@ from trueload.verdict.hosts import SEVERITY
 from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
+GENERATOR_NEARLY_FULL = 0.90  # its own pauses are then as long as the server's
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
+SERVER_LIMIT = 0.97  # what is left is less than figures differ by
 # A server with a third of its time to spare may carry half as much again, so the lower bound is
 # still close.
 SERVER_NEARLY_FULL = 2 / 3
@@ -64,22 +66,22 @@ def check_generator_limit(record: Record) -> Finding:
                 " the server may carry more"
             )
             return Finding("warn", why, generator, GENERATOR_FULL)
+        if generator >= GENERATOR_NEARLY_FULL:
+            why = f"{busy}, and {SERVER_UNKNOWN}: a lower bound"
+            return Finding("bound", why, generator, GENERATOR_NEARLY_FULL)
         return not_applicable(f"{SERVER_UNKNOWN}; {busy}")
     both = f"{busy}, the server's for {format_share(server)}"
     if generator >= GENERATOR_FULL and server < SERVER_NEARLY_FULL:
         # The throughput is a lower bound, too, but the times are those of the generator's queue.
         return Finding("fail", f"{both}: the generator was the limit", generator, GENERATOR_FULL)
-    if generator >= GENERATOR_FULL and server < SERVER_FULL:
-        more = f"the server may carry {format_share(1 / server - 1)} more"
-        return Finding("bound", f"{both}: a lower bound, {more}", generator, GENERATOR_FULL)
-    if generator >= SERVER_FULL and server >= SERVER_FULL:
-        return Finding(
-            "bound",
-            (f"{both}: both were at their limit, so the throughput is a lower bound"),
-            generator,
-            SERVER_FULL,
-        )
-    return Finding("pass", both, generator, GENERATOR_FULL)
+    if generator < GENERATOR_NEARLY_FULL:
+        return Finding("pass", both, generator, GENERATOR_NEARLY_FULL)
+    if server >= SERVER_LIMIT:
+        why = f"{both}: the server was at its limit"
+        return Finding("pass", why, generator, GENERATOR_NEARLY_FULL)
+    more = f"{format_share(1 / server - 1)} more" if server else "more"
+    why = f"{both}: a lower bound, the server may carry {more}"
+    return Finding("bound", why, generator, GENERATOR_NEARLY_FULL)
 
 
 def check_client_generator_limit(record: Record, client: ClientEnd) -> Finding:
@@ -147,7 +149,7 @@ def check_server_idle(record: Record) -> Finding:
     if saturation is None:
         return not_applicable(SERVER_UNKNOWN)
     generator = record.generator.saturation
-    if generator is not None and generator >= GENERATOR_FULL:
+    if generator is not None and generator >= GENERATOR_NEARLY_FULL:
         return not_applicable("the generator was the limit")
     why = f"the server's busiest thread was busy for {format_share(saturation)} of the window"
     if saturation < SERVER_BUSY:

@@ -23,15 +23,20 @@ from trueload.verdict.common import (
     not_applicable,
     times,
 )
+from trueload.verdict.weighed import long_waits, place_ns, requests_in_unit
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
+# Of the places in flight: half of the share of slots that fails, as an edge of the window may cut
+# half of the waits. A single wait may be an accident of the network.
+PLACES_WARN, PLACES_WAITS_MIN = STARVED_SHARE_FAIL / 2, 2
 WAIT_LEVELS = 6  # the number of lengths from which on the engine counts long waits
 LISTED_MOST = 10_000  # slots with long waits that an engine lists
 CHANCE = 0.001  # how often slow answers on random slots may be taken for the slots' own
 UNANSWERED_CHANCE = 0.05  # the same for requests without an answer, which have failed in any case
 SLOW_MEDIANS = 10  # neither load nor distance explains a larger multiple of the median
 FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5 is as if half got nothing
+STANDARD_ERRORS = 3.0
 FAIR_REPLIES_MIN = 20  # below this, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
 # Shares of the connections opened. One in a hundred may be an accident of the network. A server
@@ -77,10 +82,13 @@ def _long_waits(slots: Slots) -> list[LongWaits]:
     ]
 
 
-def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> bool:
+def falls_by_chance(
+    slots: Slots, threshold_ns: int, chance: float = CHANCE, unit: float = 1.0
+) -> bool:
     """Whether the long waits are spread over the slots as chance spreads slow answers.
 
-    Then the answers are slow, and not the slots. False for older records, where it is unknown.
+    Then the answers are slow, and not the slots. ``unit`` requests are slow together, as those of a
+    session are. False for older records, where it is unknown.
     """
     if len(slots.long_waits) != len(slots.long_waits_ns):
         return False
@@ -92,11 +100,16 @@ def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> 
     # ``answers_sum`` misses waits that ended without an answer, and may be below their number.
     pool = ((0.0, max(0, slots.answers_sum - slow_sum)), (1.0, slow_sum))
     suspects = [
-        (ended, float(count), 1)
+        (in_units(ended, unit), count / unit, 1)
         for (ended, count), wait_ns in zip(slow, slots.long_waits_ns, strict=True)
         if wait_ns >= threshold_ns
     ]
     return log_evidence(pool, slots.asked, suspects) < -math.log(chance)
+
+
+def in_units(requests: int, unit: float) -> int:
+    """Return of how many units so many requests are, the last of them perhaps cut short."""
+    return math.ceil(requests / unit)
 
 
 def hung_ns(record: Record) -> list[int]:
@@ -132,14 +145,14 @@ def _level(threshold_ns: int) -> int:
     return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS) - 1
 
 
-def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
+def starved(slots: Slots, reconnects: int, threshold_ns: int, unit: float = 1.0) -> int:
     """Return how many slots were starved: by a long wait that is not chance, or for ever.
 
     The groups may overlap, and it is not known by how much. So the largest of them is returned, as
     a lower limit.
     """
     waits = long_waits_ns(slots, threshold_ns)
-    by_chance = bool(waits) and falls_by_chance(slots, threshold_ns)
+    by_chance = bool(waits) and falls_by_chance(slots, threshold_ns, unit=unit)
     in_vain = min(slots.asked, unanswered(slots, reconnects, threshold_ns))
     return max(0 if by_chance else len(waits), in_vain, slots.never_answered)
 
@@ -151,10 +164,11 @@ def check_starvation(record: Record) -> Finding:
         return not_applicable("no slot asked")
     found, hung = _of_waits(record, slots), hung_ns(record)
     if found.status != "pass" or not hung:
-        return found
+        return _of_places(record) or found if found.status == "pass" else found
     served = f"for {format_duration(max(hung))} while others were served"
     why = f"{len(hung)} of {times(slots.asked, 'slot')} stopped getting answers, {served}"
-    by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE)
+    unit = requests_in_unit(record)
+    by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE, unit)
     return Finding("warn" if by_chance else "fail", why, len(hung) / slots.asked, 0)
 
 
@@ -176,11 +190,32 @@ def _of_waits(record: Record, slots: Slots) -> Finding:
         why = f"{in_vain} of {times(opened, 'connection')} got no answer in up to {served}"
         return Finding("fail", why, in_vain / opened, 0)
     why = f"{len(waits)} of {times(slots.asked, 'slot')} waited up to {served}"
-    if falls_by_chance(slots, threshold_ns):
+    if falls_by_chance(slots, threshold_ns, unit=requests_in_unit(record)):
         return Finding("pass", f"{why}; chance alone spreads slow answers as unevenly", 0, 0)
     if share >= STARVED_SHARE_FAIL:
         return Finding("fail", why, share, STARVED_SHARE_FAIL)
     return Finding("warn", why, share, 0)
+
+
+def _of_places(record: Record) -> Finding | None:
+    """Judge the places in flight over HTTP/2, where no stream outlives its request.
+
+    So it cannot be told whether chance chose those that wait. But if percentiles show no such wait,
+    places that get nothing are hidden. None if there are too few of them.
+    """
+    service = figures.service(record)
+    p999, threshold_ns = service.percentile(0.999), starvation_ns(record.latency_ns.at("p50"))
+    if record.http2 is None or p999.known is None or p999.too_few or p999.known >= threshold_ns:
+        return None
+    waits = long_waits(service.known, threshold_ns)
+    share = sum(ns * count for ns, count in waits.items()) / place_ns(record, service.known)
+    if share < PLACES_WARN or sum(waits.values()) < PLACES_WAITS_MIN:
+        return None
+    why = (
+        f"{format_share(share)} of the requests in flight waited for up to"
+        f" {format_duration(max(waits))}, while p99.9 is {format_duration(p999.known)}"
+    )
+    return Finding("warn", why, share, PLACES_WARN)
 
 
 STARVATION = Definition(
@@ -226,13 +261,14 @@ def check_slow_connections(record: Record) -> Finding:
     mean_ns = sum(total_ns / answers * alike for answers, total_ns, alike in slow) / count
     connections = f"{format_count(count)} of {times(found.total, 'connection')}"
     why = f"{connections} took {format_duration(mean_ns)} on average, {usual}"
-    pool = figures.service(record).known
+    pool, unit = figures.service(record).known, requests_in_unit(record)
     values = [
-        ((low + high) / 2, n)
+        ((low + high) / 2 * unit, n)
         for low, high, n in zip(pool.lows, pool.highs, pool.counts, strict=True)
     ]
     share = count / found.total
-    if log_evidence(values, found.total, slow) < -math.log(CHANCE):
+    in_sum = [(in_units(answers, unit), total_ns, alike) for answers, total_ns, alike in slow]
+    if log_evidence(values, found.total, in_sum) < -math.log(CHANCE):
         return Finding("pass", f"{why}; chance alone spreads slow answers like this", share, 0)
     return Finding("warn", why, share, 0)
 
@@ -256,16 +292,31 @@ SLOW_CONNECTIONS = Definition(
 )
 
 
-def jain_index(asked: int, total: int, squares: int) -> float | None:
+def jain_index(asked: int, total: int, squares: int, spread: float = 1.0) -> float | None:
     """Jain's index of replies per slot, without the spread that chance alone explains.
 
-    It is 1 / (1 + max(0, CV^2 - 1 / mean)); None without replies.
+    It is 1 / (1 + max(0, CV^2 - spread / mean)); None without replies. The spread of independent
+    requests is 1.
     """
     if asked == 0 or total == 0:
         return None
     mean = total / asked
     squared_cv = max(0.0, squares / asked - mean**2) / mean**2
-    return 1 / (1 + max(0.0, squared_cv - 1 / mean))
+    return 1 / (1 + max(0.0, squared_cv - spread / mean))
+
+
+def chance_spread(record: Record) -> float:
+    """Return the variance / mean of the replies of a slot by chance.
+
+    In a scenario a slow session delays all of its requests. By renewal theory the sessions of a
+    slot then vary as the square of the coefficient of variation of their times. A few slots differ
+    by more: three standard errors of their variance are allowed.
+    """
+    unit, took, slots = requests_in_unit(record), record.service_ns, record.slots
+    if unit == 1.0 or not took.mean or slots is None:
+        return 1.0
+    errors = STANDARD_ERRORS * math.sqrt(2 / max(1, slots.asked))
+    return (1 + errors) * unit * max(1.0, ((took.stdev or 0.0) / took.mean) ** 2)
 
 
 def check_fairness(record: Record) -> Finding:
@@ -285,7 +336,9 @@ def check_fairness(record: Record) -> Finding:
     if mean < FAIR_REPLIES_MIN:
         few = f"{mean:.1f} replies a slot are too few to compare; it takes {FAIR_REPLIES_MIN}"
         return not_applicable(few)
-    index = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares) or 0.0
+    spread = chance_spread(record)
+    sums = (slots.answers_sum, slots.answers_sum_squares)
+    index = jain_index(slots.asked, *sums, spread) or 0.0
     status: Status = "pass" if index >= FAIR_WARN else "warn" if index >= FAIR_FAIL else "fail"
     limit = FAIR_FAIL if status == "fail" else FAIR_WARN
     why = (

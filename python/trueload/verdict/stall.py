@@ -3,7 +3,8 @@
 Each connection of a closed loop waits for its answer before it sends again. While the server stands
 still, few requests are outstanding, so only few of many are slow. Percentiles hardly see how long
 every user who came meanwhile would have waited (G. Tene, *How NOT to measure latency*: coordinated
-omission). What an open loop would have shown is computed from the gaps between answers. Pure.
+omission). What an open loop would have shown is computed from the gaps between answers or, where
+others are answered meanwhile, from the waits weighed by their time (``weighed``). Pure.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from trueload.record.schema import Record
 from trueload.stats import sparse_bounds
 from trueload.units import format_duration, format_share
 from trueload.verdict.common import HIDDEN_WAITS, Definition, Finding, is_staged, not_applicable
+from trueload.verdict.weighed import (
+    all_at_once,
+    belong_together,
+    left_share,
+    long_waits,
+    place_ns,
+)
 
 STALL_WARN = 0.01  # of the window: an open loop's p99 is then such a wait
 # With many connections p99.9 is such a wait itself, and only p99 hides it. On a machine with two
@@ -24,6 +32,9 @@ STALL_WARN = 0.01  # of the window: an open loop's p99 is then such a wait
 STALL_WARN_P99 = 0.05
 STALL_TIMES = 10.0  # times the percentile: no service time is this far from the others by chance
 CHANCE_MOST = STALL_WARN / 10  # in the mean: it varies
+# A percentile half as long as a schedule's is another figure. A scheduler's turns are shorter than
+# 10 ms.
+HIDDEN_TIMES, HIDDEN_LEAST_NS = 2.0, 10_000_000
 STEPS = 60  # of a bisection: far below a nanosecond
 
 
@@ -46,17 +57,43 @@ def check_stall(record: Record) -> Finding:
         gaps = longer_gaps(flow.gaps, slow.value or 0)
     stalled = sum_ns(gaps) / flow.whole_ns
     if stalled <= limit:
-        what = f"times without any answer, longer than {STALL_TIMES:.0f} x {name}"
-        return Finding("pass", f"{what}: {format_share(stalled)}", stalled, limit)
+        return _of_waits(record, times, stalled)
     slow_text = format_duration(slow.value or 0)
     hidden_ns = open_loop_ns(times.known, gaps, flow.whole_ns)
     why = (
         f"nothing was answered for up to {format_duration(max(gaps))} at a time,"
         f" {format_share(stalled)} of the window in all: {name} is {slow_text},"
-        f" but an open loop (--rate) would have shown a p99 of about {format_duration(hidden_ns)}"
-        " (coordinated omission)"
+        f" {_shown_by_schedule(hidden_ns)}"
     )
     return Finding("warn", why, stalled, limit)
+
+
+def _of_waits(record: Record, times: figures.Sample, stalled: float) -> Finding:
+    """Grade the waits by their time, if the server did not stand still for all at once."""
+    gone = f"times without any answer, longer than {STALL_TIMES:.0f} x p99: {format_share(stalled)}"
+    p99 = times.percentile(0.99)
+    if p99.value is None or p99.above:
+        return Finding("pass", gone, stalled, STALL_WARN)
+    known = times.known
+    beyond_ns = max(HIDDEN_TIMES * p99.value, p99.value + HIDDEN_LEAST_NS)
+    share = left_share(record, known, beyond_ns)
+    if share <= STALL_WARN or not belong_together(record, known, beyond_ns):
+        return Finding("pass", gone, stalled, STALL_WARN)
+    waits = long_waits(known, beyond_ns)
+    hidden_ns = open_loop_ns(known, waits, place_ns(record, known))
+    why = (
+        f"connections waited together for up to {format_duration(max(waits))}: at"
+        f" {format_share(share)} of all times one had more than {format_duration(beyond_ns)} left"
+        f" to wait. p99 is {format_duration(p99.value)}, {_shown_by_schedule(hidden_ns)}"
+    )
+    return Finding("warn", why, share, STALL_WARN)
+
+
+def _shown_by_schedule(ns: float) -> str:
+    return (
+        f"but an open loop (--rate) would have shown a p99 of about {format_duration(ns)}"
+        " (coordinated omission)"
+    )
 
 
 STALL = Definition(
@@ -85,7 +122,8 @@ def _is_judged_by_p99(record: Record, times: figures.Sample) -> bool:
     return (
         known
         and slots is not None
-        and by_chance(times.known, slow.value, slots.asked) <= CHANCE_MOST
+        and slow.value is not None
+        and all_at_once(times.known, STALL_TIMES * slow.value, slots.asked) <= CHANCE_MOST
     )
 
 
@@ -100,16 +138,7 @@ def sum_ns(gaps: dict[float, int]) -> float:
     return sum(ns * count for ns, count in gaps.items())
 
 
-def by_chance(known: Buckets, slow_ns: float | None, slots: int) -> float:
-    """Return the share of the window in which all slots would wait for very slow answers by chance.
-
-    It holds if each slot did so independently of the others.
-    """
-    twice, _ = known.moments
-    return (known.twice_above(STALL_TIMES * (slow_ns or 0)) / max(1, twice)) ** slots
-
-
-def open_loop_ns(known: Buckets, gaps: dict[float, int], whole_ns: int) -> float:
+def open_loop_ns(known: Buckets, gaps: dict[float, int], whole_ns: float) -> float:
     """Return the p99 of requests that come evenly over a window, in ns.
 
     A request in a gap waits for the rest of it, and all others as long as was measured.
