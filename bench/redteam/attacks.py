@@ -5,18 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from subprocess import TimeoutExpired
-
-from process import BenchError
+from redteam.attack import Attack as Attack
 from redteam.broadcasts import Broadcast, found_at_most, found_none, out_of_order
+from redteam.cut import CUT, PRECISION, UNEVEN
 from redteam.demands import (
-    Demand,
-    Row,
     crossed,
     ended,
     failed,
-    judge,
     not_invalid,
     percentile,
     prints,
@@ -27,7 +22,7 @@ from redteam.demands import (
     valid,
 )
 from redteam.elsewhere import Contained, Far, Proxied, Reference, Unshared
-from redteam.scenes import Burn, Crowd, Http, Quota, Scene, Stop
+from redteam.scenes import Burn, Crowd, Http, Quota, Stop
 from redteam.sessions import (
     SESSION,
     Sessions,
@@ -37,30 +32,7 @@ from redteam.sessions import (
     failed_share,
     never_fast,
 )
-from redteam.stage import Stage
 from redteam.suites import Client, Subject, behind_honest, completed
-
-
-@dataclass(frozen=True)
-class Attack:
-    """A row of the table; `ONLY` selects it by the beginning of its `key`."""
-
-    key: str
-    what: str
-    scene: Scene
-    demands: tuple[Demand, ...]
-
-    def make(self, stage: Stage) -> Row:
-        """Make the attack and judge the result; the row says why if it cannot be made here."""
-        try:
-            seen = self.scene.play(stage)
-        except BenchError as error:
-            return Row(self.key, self.what, "", str(error), None)
-        except TimeoutExpired as error:
-            why = f"it does not end within {error.timeout:g} s"
-            return Row(self.key, self.what, "", why, False)
-        return judge(self.key, self.what, seen, self.demands)
-
 
 STALLS = ("hiccup", "send-lag", "cpu-limit")
 """Checks that may see that the generator stood still."""
@@ -493,6 +465,6 @@ SESSIONS = (
 )
 
 ATTACKS = (
-    *(*HONEST, *WINDOW, *FLOW, *LATE, *SLOTS, *ANSWERS, *MORE),
-    *(*SUITES, *BROADCASTS, *SESSIONS),
+    *(*HONEST, *WINDOW, *FLOW, *UNEVEN, *PRECISION, *LATE, *SLOTS, *ANSWERS, *MORE),
+    *(*SUITES, *BROADCASTS, *SESSIONS, *CUT),
 )

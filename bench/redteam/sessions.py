@@ -98,6 +98,46 @@ class TimedServer(SessionServer):
         return {**self._took_ms, SESSION: list(self._sums_ms.values())}
 
 
+class SlowLogIns(TimedServer):
+    """A server where each page takes 20 ms, and so does a log-in, but for 8 % of them."""
+
+    slow_s = 1.8
+
+    def _drawn_s(self, step: str) -> float:
+        slow = step == "log in" and self._chance.random() < SLOW_LOG_INS
+        return self.slow_s if slow else 0.02
+
+
+SLOW_LOG_INS = 0.08
+
+
+@dataclass(frozen=True)
+class CutSessions(Sessions):
+    """Sessions of which 8 % take so long that the window's end cuts many."""
+
+    slow_s: float = 1.8
+
+    def play(self, stage: Stage) -> Seen:
+        """Run it."""
+        scenario, users = self._files(stage)
+        server = SlowLogIns()
+        server.slow_s = self.slow_s
+        with server:
+            return self._run(stage, server.url, scenario, users)
+
+
+def p95_at_least(least_ms: float) -> Demand:
+    """Require that the session's p95 is a slow one, or only known to be more than some time."""
+
+    def demand(seen: Seen) -> Answer:
+        latency = seen.result["sessions"]["latency_ns"]
+        found_ms, above = (latency["p95"] or 0) / 1e6, "p95" in latency["at_least"]
+        right = above or least_ms <= found_ms <= 1.1 * least_ms
+        return Answer(right, f"p95 {least_ms:,.0f} ms", f"p95 {'> ' * above}{found_ms:,.0f} ms")
+
+    return demand
+
+
 @dataclass(frozen=True)
 class TimedSessions(Sessions):
     """The same against a server that takes a drawn time for each request."""

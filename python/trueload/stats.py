@@ -154,13 +154,16 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
     return Quantile(buckets.at_rank(rank), above=False, too_few=few)
 
 
-def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float, float] | None:
+def rank_interval(
+    buckets: Buckets, share: float, worse: int = 0, deviations: float = Z_95
+) -> tuple[float, float] | None:
     """The 95 % interval of a percentile by its rank, which is binomial: n p -+ z sqrt(n p (1 - p)),
-    rounded outwards (Conover, Practical Nonparametric Statistics, 1999, 3.2). None if the upper
-    rank has no value: there are too few."""
+    rounded up (Conover, Practical Nonparametric Statistics, 1999, 3.2). z is ``deviations``:
+    more than the normal distribution has if values depend on each other. None if the upper rank has
+    no value: there are too few."""
     count = buckets.total + worse
-    spread = Z_95 * math.sqrt(count * share * (1 - share))
-    low, high = math.floor(count * share - spread), math.ceil(count * share + spread)
+    spread = deviations * math.sqrt(count * share * (1 - share))
+    low, high = math.ceil(count * share - spread), math.ceil(count * share + spread)
     if high > buckets.total or not buckets.total:
         return None
     found = buckets.at_rank(max(1, low)), buckets.at_rank(high)
@@ -193,15 +196,6 @@ def samples_for(share: float) -> int:
     """How many values it takes until a percentile's interval by rank is useful: about ten beyond
     it, so that its upper rank is one of them."""
     return math.ceil(BEYOND_MIN / (1 - share)) if share < 1 else 1
-
-
-def mean_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the mean of at least two values, by Student's t."""
-    count = len(values)
-    mean = math.fsum(values) / count
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    half = student_t(count - 1) * math.sqrt(variance / count)
-    return mean - half, mean + half
 
 
 @lru_cache

@@ -6,7 +6,8 @@ import base64
 import io
 import json
 import struct
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from trueload.protocol.request_options import parse_speed
 from trueload.request import recording
 from trueload.request.access_log import NoLineError, parse_line, parse_nginx
 from trueload.request.har import parse_har
+from trueload.request.log_clock import put_right
 from trueload.request.recorded_request import (
     RecordedRequest,
     UnsendableError,
@@ -248,6 +250,56 @@ def test_spreading_keeps_the_order_and_the_second(seconds: list[int]) -> None:
     assert at_ns == sorted(at_ns)
     assert len(set(at_ns)) == len(at_ns)
     assert [at // S * S for at in at_ns] == whole
+
+
+EVEN = [at * S // 50 for at in range(400)]
+"""Eight seconds at 50/s."""
+
+
+def set_back(times: Sequence[int], place: int, by: int) -> list[int]:
+    return [*times[:place], *(at - by for at in times[place:])]
+
+
+@pytest.mark.parametrize(
+    ("times", "steps", "span"),
+    [
+        (EVEN, 0, 8),
+        (set_back(EVEN, 200, 4 * S), 1, 8),
+        (set_back(EVEN, 200, 1800 * S), 1, 8),
+        (set_back(EVEN, 200, S), 0, 8),
+        (set_back(set_back(EVEN, 100, 3 * S), 300, 3 * S), 2, 8),
+        # Slow requests are logged at their ends: one by one, or all together.
+        ([at - 5 * S * (place % 40 == 39 and place > 250) for place, at in enumerate(EVEN)], 0, 8),
+        ([at - 3 * S * (200 <= place < 210) for place, at in enumerate(EVEN)], 0, 8),
+        ([at - 3 * S * (place >= 397) for place, at in enumerate(EVEN)], 0, 8),
+        (EVEN[:1], 0, 0),
+    ],
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_clock_that_is_set_back_is_put_right(
+    times: list[int], steps: int, span: int, whole: bool
+) -> None:
+    known = [at // S * S for at in times] if whole else times
+    found, seen, back_ns = put_right(array("q", known), whole)
+    assert (seen, back_ns > S) == (steps, steps > 0)
+    assert max(found) - min(found) <= span * S
+    if steps:
+        ordered = sorted(found)
+        for at in range(len(ordered) - 60):
+            assert ordered[at + 60] - ordered[at] >= S, "nowhere more than 60 in a second"
+    else:
+        assert list(found) == known
+
+
+def test_a_note_says_that_the_clock_goes_back(tmp_path: Path) -> None:
+    line = '1.1.1.1 - - [27/Nov/2026:10:00:{:02} +0000] "GET / HTTP/1.1" 200 5'
+    seconds = [at // 50 for at in range(200)] * 2
+    replay = read(tmp_path, "\n".join(line.format(at) for at in seconds))
+    assert replay.span_ns == pytest.approx(8 * S, rel=0.01)
+    assert (
+        "its clock goes back by 4.00 s: the order of its lines counts, and those behind follow the"
+        " ones before"
+    ) in replay.notes
 
 
 def test_equal_requests_are_kept_once_and_their_statuses_are_good(tmp_path: Path) -> None:

@@ -85,6 +85,17 @@ def test_several_engines_are_added_up_without_loss() -> None:
     assert found.parts_per_s == 2500
 
 
+@pytest.mark.parametrize(
+    ("ok", "ok_per_s", "parts_per_s"), [(100, 7.91, 158.2), (0, 0.0, 2000), (100, None, 2000)]
+)
+def test_parts_per_second_are_of_the_answers_that_count(
+    ok: int, ok_per_s: float | None, parts_per_s: float
+) -> None:
+    measured = make_measured(counts(ok=ok), seen(20, 10))
+    found = STREAMS.made(trial_facts(measured, ok_per_s=ok_per_s))
+    assert found.parts_per_s == pytest.approx(parts_per_s)
+
+
 def test_the_texts_name_the_times_of_tokens_and_the_parts() -> None:
     texts = dict(STREAMS_SHOWN.texts(account(seen(20, 10))))
     assert texts["first part"].startswith("p50 20.0 ms   p90 20.0 ms   p95 20.0 ms   p99 20.0 ms")

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
+from statistics import pstdev
 
 import pytest
 import samples
@@ -195,6 +196,80 @@ def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
         _, per_s = of_open(flow, load, 1000)
         assert per_s == pytest.approx(expected, rel=0.01), name
     assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
+
+
+def served(times: Sequence[Answer], span: float) -> tuple[Flow, int, float]:
+    """The flow of an open loop of ``span`` seconds whose requests were due and answered at these
+    times, the number of its answers, and the standard deviation of their times in ns."""
+    answered, sums, parts = [0] * 4, [0] * 4, [0] * PARTS
+    for due, read in times:
+        quarter = min(3, int(due / span * 4))
+        answered[quarter] += 1
+        sums[quarter] += round((read - due) * S)
+        if read < span:
+            parts[int(read / span * PARTS)] += 1
+    backlog = Backlog(
+        at_start=0,
+        at_end=sum(read > span for _, read in times),
+        answered=tuple(answered),
+        latency_sum_ns=tuple(sums),
+    )
+    flow = Flow(
+        whole_ns=round(span * S),
+        part_ns=round(span * S / PARTS),
+        answered=tuple(parts),
+        gaps={},
+        backlog=backlog,
+    )
+    return flow, len(times), pstdev(read - due for due, read in times) * S
+
+
+def ramp(first: float, last: float, span: float) -> list[float]:
+    """When the requests of a ramp are due."""
+    count, growth = round((first + last) / 2 * span), (last - first) / span
+    if not growth:
+        return [number / first for number in range(count)]
+    return [(math.sqrt(first**2 + 2 * growth * at) - first) / growth for at in range(count)]
+
+
+def one_by_one(due: Sequence[float], took: float) -> list[Answer]:
+    """The answers of a server with one worker."""
+    free, found = 0.0, []
+    for at in due:
+        free = max(at, free) + took
+        found.append((at, free))
+    return found
+
+
+BURST = [*(0.01 * number for number in range(200)), *[2.0 - 1e-6] * 100]
+STEP = [*ramp(10, 10, 2), *(2 + at for at in ramp(200, 200, 4))]
+CHANCE = Random(11)
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "span", "per_s"),
+    [
+        ("a burst at the end", [(at, at + 0.05) for at in BURST], 2.0, 150),
+        ("a ramp", [(at, at + 0.8) for at in ramp(10, 100, 20)], 20.0, 55),
+        ("a short ramp", [(at, at + 0.8) for at in ramp(10, 100, 5)], 5.0, 55),
+        ("a ramp down", [(at, at + 0.8) for at in ramp(100, 10, 5)], 5.0, 55),
+        ("two steps", [(at, at + 0.8) for at in STEP], 6.0, 820 / 6),
+        ("times by chance", [(at, at + CHANCE.expovariate(1)) for at in STEP], 6.0, 820 / 6),
+        ("a ramp beyond what a server carries", one_by_one(ramp(100, 2000, 5), 1 / 990), 5.0, 781),
+        ("a burst beyond it", one_by_one(BURST, 0.01), 2.0, 100),
+    ],
+)
+def test_an_uneven_load_loses_nothing_that_is_under_way_unless_it_queues(
+    name: str, answers: Sequence[Answer], span: float, per_s: float
+) -> None:
+    flow, ok, spread_ns = served(answers, span)
+    stages = [
+        Stage.model_validate({"ns": S, "from": 1, "to": 1}),
+        Stage.model_validate({"ns": S, "from": 9, "to": 9}),
+    ]
+    load = Open(stages=tuple(stages), arrivals="constant", seed=1)
+    _, found = of_open(flow, load, ok, spread_ns)
+    assert found == pytest.approx(per_s, rel=0.02), name
 
 
 def test_the_tail_of_a_number_of_requests_is_told_apart() -> None:

@@ -7,6 +7,7 @@ import random
 import re
 import statistics
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -76,11 +77,29 @@ def queued(at_start: int, at_end: int, growth: int) -> dict[str, Any]:
     return {"plan": opened(), "flow": flow(backlog=backlog)}
 
 
+def of_burst(takes_ns: int) -> dict[str, Any]:
+    """A replay of 20 requests in 2 s, each answered in 9 ms, and then 100 at once."""
+    backlog = Backlog(
+        at_start=0,
+        at_end=100,
+        answered=(5, 5, 5, 105),
+        latency_sum_ns=(45 * MS, 45 * MS, 45 * MS, 45 * MS + 100 * takes_ns),
+    )
+    return {
+        "plan": opened((10, 10), (600, 600)),
+        "flow": flow(window_ns=2 * S, backlog=backlog),
+        "counts": counts(ok=120, issued=120, scheduled=120),
+        "latency_ns": replace(good_record().latency_ns, stdev=float(takes_ns)),
+    }
+
+
 CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "backlog": [
         ("a closed loop", {}, "n/a", "not an open loop"),
         ("a server that keeps up", queued(10, 12, 1), "pass", "12 at the end"),
         ("one that falls behind", queued(0, 900, 5), "fail", "9,100/s of 10,000/s asked"),
+        ("a burst at the end", of_burst(9 * MS), "pass", "100 at the end"),
+        ("a burst that queues", of_burst(500 * MS), "fail", "carried 10/s of 60/s asked"),
         ("the engine died", {**queued(0, 900, 5), "flow": None}, "n/a", "it is not known when"),
         ("nothing scheduled", {**queued(0, 0, 1), "counts": NO_COUNTS}, "n/a", "no request"),
         ("hardly any answer", {**queued(0, 900, 5), "flow": flow(backlog=Backlog(

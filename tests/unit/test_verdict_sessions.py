@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
 
 import pytest
-from samples import check_of, counts, good_record, staged
+from samples import check_of, counts, good_record, sparse_index, staged
 from trueload.protocol.plan import Requests
 from trueload.record import figures
 from trueload.record.accounts.sessions import SessionsRecord, of_sessions
@@ -17,6 +20,7 @@ from trueload.verdict import CHECKS, judge
 from virtual_server import closed_loop
 
 GOOD = good_record()
+S = 1_000_000_000
 
 
 def with_sessions(ok: int, failed: int = 0, unfinished: int = 0, skipped: int = 0) -> Record:
@@ -42,7 +46,7 @@ def with_sessions(ok: int, failed: int = 0, unfinished: int = 0, skipped: int = 
         (with_sessions(95, failed=5), "fail", "5 of 100 sessions failed"),
         (with_sessions(0, unfinished=64), "fail", "none of 64 sessions ended"),
         (with_sessions(128, unfinished=64), "pass", "0 of 128"),
-        (with_sessions(127, unfinished=64), "warn", "the long ones are missing"),
+        (with_sessions(127, unfinished=64), "warn", "how long they take is hardly known"),
     ],
 )
 def test_failed_sessions_are_judged_like_failed_requests(
@@ -78,6 +82,67 @@ def test_skipped_requests_have_no_time_and_count_as_errors() -> None:
     assert figures.metric_value("p50", record) < math.inf
     assert figures.metric_value("p51", record) == math.inf
     assert figures.metric_value("errors", record) == 0.5
+
+
+def cut_by_a_window(chance: Random, warmup_s: float, window_s: float) -> SessionsRecord:
+    """Sixteen users, one after the other's sessions: 92 % take 0.2 s, 8 % take 1.8 s."""
+    begun = 0
+    latency, entered, cut = (Counter[int]() for _ in range(3))
+    for _ in range(16):
+        at = -warmup_s
+        while at < window_s:
+            took = 1.8 if chance.random() < 0.08 else 0.2
+            end = at + took
+            begun += at >= 0
+            if at < 0 <= end:
+                entered[sparse_index(round(-at * S))] += 1
+            if 0 <= end < window_s:
+                latency[sparse_index(round(took * S))] += 1
+            elif end >= window_s:
+                cut[sparse_index(round((window_s - at) * S))] += 1
+            at = end
+    return SessionsRecord(
+        begun=begun,
+        ok=latency.total(),
+        failed=0,
+        unfinished=cut.total(),
+        latency_ns=Distribution(),
+        latency=dict(latency),
+        entered=dict(entered),
+        cut=dict(cut),
+    )
+
+
+@pytest.mark.parametrize("warmup_s", [0.0, 1.0, 3.0])
+def test_sessions_that_the_end_cuts_are_not_taken_for_short_ones(warmup_s: float) -> None:
+    chance, slow, quick = Random(4), [], []
+    for _ in range(30):
+        found = of_sessions(cut_by_a_window(chance, warmup_s, 3.0))
+        slow.append(found.percentile(0.95).value)
+        quick.append(found.percentile(0.5).value)
+        share = 1 - sum(n for high, n in counted(found) if high < S) / found.count
+        assert 0.01 < share < 0.2
+    assert sum(ns is not None and ns > 1.7 * S for ns in slow) >= 25
+    assert all(ns is not None and ns < 0.21 * S for ns in quick)
+
+
+def counted(found: figures.Sample) -> Iterator[tuple[int, int]]:
+    return zip(found.known.highs, found.known.counts, strict=True)
+
+
+def test_a_percentile_among_sessions_that_were_cut_is_a_lower_bound() -> None:
+    sessions = with_sessions(90, unfinished=10).sessions
+    assert sessions is not None
+    rows = [
+        ({}, {}, 0, 90),  # older records do not know the ages
+        ({}, {800: 10}, 0, 100),  # younger than any that ended: they say nothing
+        ({}, {1500: 10}, 10, 90),  # older than all that ended
+        ({1400: 3}, {1500: 10}, 7, 93),  # three of them count only from that age on
+    ]
+    for entered, cut, longer, known in rows:
+        found = of_sessions(sessions.model_copy(update={"entered": entered, "cut": cut}))
+        assert (found.slower, found.known.total) == (longer, known), (entered, cut)
+        assert found.percentile(0.95).above is bool(longer)
 
 
 PAGES = 5

@@ -31,36 +31,30 @@ impl Loading {
         blobs: &mut Blobs,
         sink: &Sender<Event>,
     ) -> Result<bool, Failure> {
-        let Some(data) = &plan.data else { return self.is_replay_over(plan, blobs, sink) };
-        if blobs.rows().is_some() || std::mem::replace(&mut self.begun, true) {
-            return Ok(blobs.rows().is_some());
-        }
-        let source = match &data.path {
-            Some(path) => Source::File(path.clone()),
-            None => Source::Pieces(blobs.take_pieces(&data.blobs)),
+        let is_over = match (&plan.data, &plan.replay) {
+            (Some(_), _) => blobs.rows().is_some(),
+            (None, Some(_)) => blobs.replay().is_some(),
+            (None, None) => true,
         };
-        let (data, in_headers, sink) = (data.clone(), in_headers(plan, data), sink.clone());
-        threads::spawn("data", move || {
-            let _ = sink.send(Event::Data(data::read(&data, source, in_headers)));
-        })?;
-        Ok(false)
-    }
-
-    /// The same for recorded traffic.
-    fn is_replay_over(
-        &mut self,
-        plan: &GeneratePlan,
-        blobs: &mut Blobs,
-        sink: &Sender<Event>,
-    ) -> Result<bool, Failure> {
-        let Some(recorded) = &plan.replay else { return Ok(true) };
-        if blobs.replay().is_some() || std::mem::replace(&mut self.begun, true) {
-            return Ok(blobs.replay().is_some());
+        if is_over || std::mem::replace(&mut self.begun, true) {
+            return Ok(is_over);
         }
-        let (pieces, plan, sink) = (replay::take(recorded, blobs), plan.clone(), sink.clone());
-        threads::spawn("replay", move || {
-            let _ = sink.send(Event::Replay(replay::read(&plan, pieces)));
-        })?;
+        let sink = sink.clone();
+        if let Some(data) = plan.data.clone() {
+            let source = match &data.path {
+                Some(path) => Source::File(path.clone()),
+                None => Source::Pieces(blobs.take_pieces(&data.blobs)),
+            };
+            let in_headers = in_headers(plan, &data);
+            threads::spawn("data", move || {
+                let _ = sink.send(Event::Data(data::read(&data, source, in_headers)));
+            })?;
+        } else if let Some(recorded) = &plan.replay {
+            let (pieces, plan) = (replay::take(recorded, blobs), plan.clone());
+            threads::spawn("replay", move || {
+                let _ = sink.send(Event::Replay(replay::read(&plan, pieces)));
+            })?;
+        }
         Ok(false)
     }
 }

@@ -245,6 +245,33 @@ fn a_request_that_fails_ends_its_session_and_those_behind_it_are_skipped() {
 }
 
 #[test]
+fn a_session_that_a_phase_cuts_leaves_its_age_to_it_and_to_the_next() {
+    let load = Load::Closed { active: [].into() };
+    let mut play = Play::within(load.clone(), 100 * MS);
+    let start_ns = START_NS + 100 * MS;
+    let stop = Stop::After(200 * MS);
+    let next = PhaseShare { load, stop, connections: 1, idle: 0, start_ns, from_ns: 0 };
+    play.commands.send(Command::Phase(next)).expect("it listens");
+    play.generator.handle_wake(&mut play.wire);
+    play.answer(5, LOG_IN);
+    play.answer(18, OK);
+    // The second page is asked for at 28 ms, and the first phase ends at 100 ms.
+    play.answer(130, OK);
+    let first = play.done();
+    assert_eq!((sessions(&first).begun, sessions(&first).entered.len()), (1, 0));
+    play.answer(140, OK);
+    play.answer(150, LOG_IN);
+    // The page is due at 160 ms, and comes in the drain: its session has no time to go on.
+    play.answer(310, OK);
+    let second = play.end();
+    let of = |ms: u64| [(trueload_meter::index(ms * MS), 1)].into();
+    let SessionMeter { begun, ok, unfinished, entered, cut, .. } = sessions(&second);
+    assert_eq!((*begun, *ok, *unfinished), (1, 1, 1));
+    assert_eq!(entered, &of(5 + 3 + 72));
+    assert_eq!(cut, &of(10 + 150));
+}
+
+#[test]
 fn a_session_goes_on_over_a_new_connection() {
     let mut play = Play::closed();
     play.answer(5, LOG_IN);

@@ -40,7 +40,7 @@ fn main() {
     let limits = Limits::default();
     println!("a parser takes {} bytes", size_of::<ResponseParser>());
     for (name, bytes) in RESPONSES {
-        let mut parser = ResponseParser::new();
+        let mut parser = ResponseParser::default();
         print_ns(name, bytes, || {
             let mut seen = 0;
             let fed = parser.feed(black_box(bytes), false, &limits, &mut |body| seen += body.len());
@@ -49,7 +49,7 @@ fn main() {
     }
     let mut memory = HeadMemory::default();
     for (name, bytes) in RESPONSES {
-        let mut parser = ResponseParser::new();
+        let mut parser = ResponseParser::default();
         let name = format!("{name} again");
         print_ns(&name, bytes, || {
             let mut seen = 0;
@@ -59,7 +59,7 @@ fn main() {
             assert!(black_box(fed).is_ok() && seen == 13);
         });
     }
-    let mut parser = RequestParser::new();
+    let mut parser = RequestParser::default();
     print_ns("request", REQUEST, || {
         assert!(black_box(parser.feed(black_box(REQUEST), &limits)).is_ok());
     });

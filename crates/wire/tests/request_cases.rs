@@ -204,7 +204,7 @@ fn every_cap_is_exact() {
 #[test]
 fn a_whole_request_is_borrowed_and_a_split_one_is_not_kept() {
     let bytes = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
-    let mut parser = RequestParser::new();
+    let mut parser = RequestParser::default();
     let Ok((_, FedRequest::Complete(request))) = parser.feed(bytes, &LIMITS) else {
         panic!("a whole request is complete");
     };
@@ -219,7 +219,7 @@ fn a_whole_request_is_borrowed_and_a_split_one_is_not_kept() {
 
 #[test]
 fn a_refusal_is_all_that_a_parser_holds_and_a_reset_forgets_it() {
-    let mut parser = RequestParser::new();
+    let mut parser = RequestParser::default();
     for bytes in [&b"\0"[..], b"GET /a\0"] {
         assert!(!parser.started());
         let error = parser.feed(bytes, &LIMITS).err();

@@ -240,7 +240,7 @@ fn what_has_no_end_is_limited() {
 
 #[test]
 fn a_refusal_is_all_that_a_parser_holds_and_a_reset_forgets_it() {
-    let mut parser = ResponseParser::new();
+    let mut parser = ResponseParser::default();
     assert_eq!((parser.started(), parser.buffered_bytes()), (false, 0));
     let error = parser.feed(b"\0", false, &LIMITS, &mut |_| {}).err();
     assert!(error.is_some());

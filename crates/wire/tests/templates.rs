@@ -140,7 +140,7 @@ proptest! {
         let texts = ("/{name}/{+b}", "{counter}", "{c}{name}{random}");
         let values: Vec<&str> = values.iter().map(String::as_str).collect();
         let sent = with_values(texts.0, texts.1, texts.2, &values);
-        let mut parser = RequestParser::new();
+        let mut parser = RequestParser::default();
         let (taken, fed) = parser.feed(sent.as_bytes(), &Limits::default()).expect("legal");
         prop_assert_eq!(taken, sent.len());
         let FedRequest::Complete(_) = fed else { panic!("{fed:?}") };
@@ -167,7 +167,7 @@ proptest! {
         let texts = post("/{random}/{counter}", &host, Some(body.as_bytes()));
         let template = filled(&texts);
         let bytes = bytes_of(&template, &Numbered(counter, Some(random), Vec::new()));
-        let mut parser = RequestParser::new();
+        let mut parser = RequestParser::default();
         let (taken, fed) = parser.feed(&bytes, &Limits::default()).expect("a legal request");
         prop_assert_eq!(taken, bytes.len());
         let FedRequest::Complete(request) = fed else { panic!("{fed:?}") };

@@ -89,7 +89,8 @@ def make_unjudged(seen: Observation) -> Record:
     complete = window.measurement is not None
     machine = _machine(seen, measured)
     handshakes = hdr.added(each.histograms.handshake for each in seen.measurements())
-    facts = _facts(seen, measured, complete)
+    throughput = _throughput(seen, measured)
+    facts = _facts(seen, measured, complete, throughput)
     accounts = {name: each.made(facts) for name, each in ACCOUNTS.items()}
     generator = _generator(seen, measured, complete, accounts[CLIENT_TIMES.name], machine)
     hosts = make_hosts(seen, generator, make_unjudged)
@@ -110,7 +111,7 @@ def make_unjudged(seen: Observation) -> Record:
         checks=(),
         counts=measured.counts,
         warmup=_warmup(seen),
-        throughput=_throughput(seen, measured),
+        throughput=throughput,
         connect_ns=figures.complete(measured.histograms.connect).figures,
         histograms=measured.histograms.model_copy(update={"handshake": handshakes}),
         connections=_connections(seen, measured, complete),
@@ -133,7 +134,9 @@ def make_unjudged(seen: Observation) -> Record:
     return figures.with_figures(record)
 
 
-def _facts(seen: Observation, measured: Measurement, complete: bool) -> TrialFacts:
+def _facts(
+    seen: Observation, measured: Measurement, complete: bool, throughput: Throughput
+) -> TrialFacts:
     return TrialFacts(
         window=measured,
         generate=seen.generate,
@@ -144,6 +147,7 @@ def _facts(seen: Observation, measured: Measurement, complete: bool) -> TrialFac
         target_urls=seen.target_urls,
         origin_urls=seen.origin_urls,
         steps=seen.steps,
+        ok_per_s=throughput.ok_per_s,
         clock_bound_ns=_clock_bound_ns(seen),
     )
 

@@ -88,3 +88,7 @@ class Sessions(Model):
     latency: dict[int, int]
     """Of those that ended well: the sum of their requests' latencies without the pauses, as a
     sparse histogram."""
+    entered: dict[int, int] = Field(default_factory=dict)
+    """The ages, likewise, of those under way when the phase began; empty in older records."""
+    cut: dict[int, int] = Field(default_factory=dict)
+    """Those of the ``unfinished`` ones at the phase's end; empty in older records."""

@@ -42,6 +42,8 @@ class TrialFacts:
     target_urls: Sequence[str] = ()
     origin_urls: Sequence[str] = ()
     steps: Sequence[Step] = ()
+    ok_per_s: float | None = None
+    """Good answers per second of the part of the window that counts; None if it is not known."""
     clock_bound_ns: int | None = None
     """How far off times from one host to another may be; None without such times."""
 

@@ -20,6 +20,7 @@ from trueload.buckets import Buckets
 from trueload.stats import (
     EMPTY,
     RANKED,
+    Z_95,
     Distribution,
     Quantile,
     decode_histogram,
@@ -121,9 +122,9 @@ class Sample:
         """Percentiles that were asked for: many checks want the same few."""
         return {}
 
-    def interval(self, share: float) -> tuple[float, float] | None:
+    def interval(self, share: float, deviations: float = Z_95) -> tuple[float, float] | None:
         """The 95 % interval of a percentile by rank; None if it ends where no time is known."""
-        return rank_interval(self.known, share, self.slower)
+        return rank_interval(self.known, share, self.slower, deviations)
 
     @cached_property
     def figures(self) -> Distribution:

@@ -2,9 +2,10 @@
 
 The rule (docs/throughput.md): in a closed loop an answer counts with the share of its time that
 lies in the window. So a window that is no multiple of that time has as many answers per second as
-one that is. An open loop asks evenly, so one edge cuts as many answers as the other, and what is
-read in the window counts. If a load begins with the window, its beginning is left out: all requests
-begin at once then, and the short ones are answered first. Pure.
+one that is. An open loop that asks evenly has as many answers cut at one edge as at the other, and
+what is read in the window counts. One whose rate changes has all answers to its schedule counted,
+unless a queue has grown by its end. If a load begins with the window, its beginning is left out:
+all requests begin at once then, and the short ones are answered first. Pure.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from trueload.units import NS_PER_S
 FILLING = 2.0
 FILLING_MOST = 0.75  # of the window; the rest still says more than nothing
 BLOCKS, BLOCKS_MIN = 32, 8
+LAG_MOST = 0.02  # of a schedule: throughput is off by no more then
+LAG_CHANCE = 3.0  # standard errors between the mean times of two quarters
+LAG_SPREAD = 2.0  # a standard deviation, of the mean: more is the work of a queue
 TAIL_SHARE = 0.5  # requests that took more than this share of the tail are the last
 
 
@@ -95,6 +99,21 @@ def pipe_ns(backlog: Backlog) -> float:
     return min(first, max(0.0, first - (second - first) / 2)) if second else first
 
 
+def lag_ns(backlog: Backlog, spread_ns: float) -> float:
+    """How far a server lags behind at the end of a schedule: by how much longer the last quarter's
+    requests took than those of the quickest, beyond chance, in ns. What only fills a pipe takes no
+    longer. ``spread_ns`` is the standard deviation of a time. inf if none of the last was answered.
+    """
+    quarters = list(zip(backlog.latency_sum_ns, backlog.answered, strict=True))
+    last_ns, last = quarters[-1]
+    if not last:
+        return math.inf
+    least_ns, least = min((ns / count, count) for ns, count in quarters if count)
+    spread_ns = min(spread_ns, LAG_SPREAD * least_ns)
+    chance_ns = LAG_CHANCE * spread_ns * math.sqrt(1 / last + 1 / least)
+    return max(0.0, last_ns / last - least_ns - chance_ns)
+
+
 def of_closed(flow: Flow, took_ns: float, warmup: Phase | None) -> Stretch:
     """The part that counts of a closed loop, or of turns: the window's work without its start."""
     skipped_ns = filling_ns(took_ns, warmup, flow.whole_ns)
@@ -102,8 +121,13 @@ def of_closed(flow: Flow, took_ns: float, warmup: Phase | None) -> Stretch:
     return stretch_of(work.answers, work.part_ns, skipped_ns, flow.whole_ns, exact=True)
 
 
-def of_open(flow: Flow, load: LoadPlan, ok: int) -> tuple[Stretch, float]:
-    """The part that counts of an open loop, and its answers per second.
+def of_open(flow: Flow, load: LoadPlan, ok: int, spread_ns: float = 0.0) -> tuple[Stretch, float]:
+    """The part that counts of an open loop, and its answers per second. ``spread_ns`` is the
+    standard deviation of a time.
+
+    If the rate changes, what is under way at one end says nothing of the other. So all answers to
+    the schedule count (``ok``) over its time. If the server lags behind at its end, they do not:
+    they are as many as were asked for, whatever the server carries.
 
     While the first requests are under way nothing can be answered. If fewer requests than that were
     open at the start, answers to requests of the window are counted, over the time in which there
@@ -111,8 +135,11 @@ def of_open(flow: Flow, load: LoadPlan, ok: int) -> tuple[Stretch, float]:
     """
     whole = stretch_of(flow.answered, flow.part_ns, 0.0, flow.whole_ns, exact=False)
     backlog, per_s = flow.backlog, whole.per_s
-    if backlog is None or not is_even(load):
+    if backlog is None:
         return whole, per_s
+    if not is_even(load):
+        lags = lag_ns(backlog, spread_ns) > LAG_MOST * flow.whole_ns
+        return whole, per_s if lags else ok * NS_PER_S / flow.whole_ns
     first_ns = pipe_ns(backlog)
     if per_s and backlog.at_start >= per_s * first_ns / NS_PER_S:
         return whole, per_s
@@ -178,7 +205,7 @@ def make_throughput(
             **totals,
         )
     if is_open:
-        found, per_s = of_open(flow, window.load, counts.ok)
+        found, per_s = of_open(flow, window.load, counts.ok, took.stdev or 0.0)
         out_per_s = measured.bytes_out / window_s
     else:
         found = of_closed(flow, took.mean or 0.0, warmup)

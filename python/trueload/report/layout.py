@@ -1,8 +1,8 @@
-"""Lays out the parts of a live view, in one column or in two. Pure.
+"""Lays out the blocks of a live view, in one column or in two. Pure.
 
-How: the parts of one band stand side by side if the terminal is wide enough, else below each other.
-What does not fit is left out, the least important first. Height that is left goes to parts that can
-use it.
+How: the blocks of one band stand side by side if the terminal is wide enough, else below each
+other. What does not fit is left out, the least important first. Height that is left goes to blocks
+that can use it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trueload.report.rows import Row, Size, beside, fit, rule
 
 COLUMN_MIN = 36
-"""The width in characters that suffices for every part."""
+"""The width in characters that suffices for every block."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Block:
     """A title with rows below it.
 
     ``rows`` makes the rows for a width and a maximum height. The height goes from ``least`` to
-    ``most`` in steps. The part with the lower ``rank`` is kept longer.
+    ``most`` in steps. The block with the lower ``rank`` is kept longer.
     """
 
     title: str
@@ -32,7 +32,7 @@ class Block:
     step: int = 1
 
     def grown(self, height: int) -> int:
-        """Return the next height that the part can use, or the same if there is none."""
+        """Return the next height that the block can use, or the same if there is none."""
         return height + self.step if height + self.step <= self.most else height
 
     def drawn(self, width: int, height: int) -> list[Row]:
@@ -42,13 +42,13 @@ class Block:
 
 
 Band = tuple[Block, ...]
-"""One part, or two that may stand side by side."""
+"""One block, or two that may stand side by side."""
 
 
 def lay_out(bands: Sequence[Band], size: Size) -> list[Row]:
     """Return all rows, each ``size.width`` wide, at most ``size.height`` of them."""
     if size.width < 2 * COLUMN_MIN + 2:
-        bands = [(part,) for band in bands for part in band]
+        bands = [(block,) for band in bands for block in band]
     kept = _kept(bands, size.height)
     heights = _heights(kept, size.height)
     rows: list[Row] = []
@@ -60,7 +60,7 @@ def lay_out(bands: Sequence[Band], size: Size) -> list[Row]:
 def _kept(bands: Sequence[Band], height: int) -> list[Band]:
     """Return the bands that fit, chosen by rank."""
     left, kept = height, set()
-    for number in sorted(range(len(bands)), key=lambda at: min(part.rank for part in bands[at])):
+    for number in sorted(range(len(bands)), key=lambda at: min(block.rank for block in bands[at])):
         needed = 1 + _least(bands[number])
         if needed <= left:
             kept.add(number)
@@ -69,7 +69,7 @@ def _kept(bands: Sequence[Band], height: int) -> list[Band]:
 
 
 def _least(band: Band) -> int:
-    return max(part.least for part in band)
+    return max(block.least for block in band)
 
 
 def _heights(bands: Sequence[Band], height: int) -> list[int]:
@@ -80,7 +80,7 @@ def _heights(bands: Sequence[Band], height: int) -> list[int]:
     while grew:
         grew = False
         for at, band in enumerate(bands):
-            grown = max(part.grown(found[at]) for part in band)
+            grown = max(block.grown(found[at]) for block in band)
             if 0 < grown - found[at] <= left:
                 left -= grown - found[at]
                 found[at] = grown

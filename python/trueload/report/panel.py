@@ -2,8 +2,8 @@
 
 It also shows failures by class and both ends' CPUs. Pure.
 
-How: each part is rows for a width and a height, and layout.py places what fits. If the result would
-be invalid, the reason comes first and everything else is dim.
+How: each block is rows for a width and a height, and layout.py places what fits. If the result
+would be invalid, the reason comes first and everything else is dim.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
     if answers:
         rank = 2 if counts.failed else 5
         least = min(answers, 4)
-        part = Block("answers", partial(_answer_rows, counts.failed, counts.statuses), rank, least)
-        bands.append((histogram, part))
+        block = Block("answers", partial(_answer_rows, counts.failed, counts.statuses), rank, least)
+        bands.append((histogram, block))
     else:
         bands.append((histogram,))
     if course.hosts:

@@ -84,8 +84,8 @@ def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A part of what is shown of a load: a title, a table and lines, each where there is one."""
+class _Section:
+    """A section of what is shown of a load: a title, a table and lines, each where there is one."""
 
     title: str
     grid: Grid | None = None
@@ -96,12 +96,12 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
     """All tables for people. `width` is the terminal's columns; None keeps rows whole."""
     shown = list(tables)
     found = []
-    for table, parts in _with_parts(shown, published):
+    for table, sections in _with_sections(shown, published):
         lines = [table.title]
-        for part in parts:
-            lines += ["", *([part.title] if part.title else [])]
-            lines += [_laid_out(part.grid, width)] if part.grid is not None else []
-            lines += [f"  {line}" for line in part.lines]
+        for section in sections:
+            lines += ["", *([section.title] if section.title else [])]
+            lines += [_laid_out(section.grid, width)] if section.grid is not None else []
+            lines += [f"  {line}" for line in section.lines]
         for summary in table.everything if table.load.broadcast else ():
             lines += _steps(summary)
         found.append("\n".join([*lines, *_below(table)]))
@@ -113,12 +113,12 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
 def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
     """The same as Markdown tables."""
     shown, lines = list(tables), []
-    for table, parts in _with_parts(shown, published):
+    for table, sections in _with_sections(shown, published):
         lines += [f"### {table.title}", ""]
-        for part in parts:
-            lines += [f"**{markdown_cell(part.title)}**", ""] if part.title else []
-            lines += [*markdown_lines(part.grid), ""] if part.grid is not None else []
-            lines += [*_list(part.lines), ""] if part.lines else []
+        for section in sections:
+            lines += [f"**{markdown_cell(section.title)}**", ""] if section.title else []
+            lines += [*markdown_lines(section.grid), ""] if section.grid is not None else []
+            lines += [*_list(section.lines), ""] if section.lines else []
         lines = [*lines[:-1], *_below(table), ""]
     for title, reasons in titled(under_no_load(shown)):
         lines += [f"**{title}**", "", *_list(reasons), ""]
@@ -129,25 +129,27 @@ def _list(lines: Iterable[str]) -> list[str]:
     return [f"- {markdown_cell(line)}" for line in lines]
 
 
-def _with_parts(
+def _with_sections(
     tables: Sequence[LoadTable], published: bool
-) -> Iterator[tuple[LoadTable, Iterator[_Part]]]:
-    """Each load with its parts; what is measured under no load is said below all."""
+) -> Iterator[tuple[LoadTable, Iterator[_Section]]]:
+    """Each load with its sections; what is measured under no load is said below all."""
     without = {each.subject for each in under_no_load(tables)}
-    return ((table, _parts(table, published, without)) for table in tables)
+    return ((table, _sections(table, published, without)) for table in tables)
 
 
-def _parts(table: LoadTable, published: bool, without: Container[str]) -> Iterator[_Part]:
+def _sections(table: LoadTable, published: bool, without: Container[str]) -> Iterator[_Section]:
     if table.ranked:
-        yield _Part("", grid(table))
+        yield _Section("", grid(table))
     else:
-        yield _Part("No row can be ranked.")
+        yield _Section("No row can be ranked.")
     if published and table.ranked and _as_published(table):
-        yield _Part("As published tables have it, the best repetition of each:", best_grid(table))
+        yield _Section(
+            "As published tables have it, the best repetition of each:", best_grid(table)
+        )
     for title, summaries in _apart(table, without):
         measured = any(summary.figures is not None for summary in summaries)
         whole = grid(table, summaries) if measured else None
-        yield _Part(title, whole, tuple(_reasons(table, summaries)))
+        yield _Section(title, whole, tuple(_reasons(table, summaries)))
     noted = [summary for summary in table.ranked if summary.why]
     for title, notes in (
         ("Suspect:", [s for s in noted if s.verdict == "suspect"]),
@@ -155,10 +157,10 @@ def _parts(table: LoadTable, published: bool, without: Container[str]) -> Iterat
         ("Remarks:", [s for s in noted if s.verdict == "valid" and not s.lower_bound]),
     ):
         if notes:
-            yield _Part(title, lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
+            yield _Section(title, lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
     for each in table.published:
         beside = beside_grid(by_subject(table), each)
-        yield _Part(beside.title, beside)
+        yield _Section(beside.title, beside)
 
 
 def _steps(summary: Summary) -> list[str]:

@@ -1,4 +1,4 @@
-"""Parts of live views: lines over time, a histogram, failures, how busy an end is. Pure."""
+"""Widgets of live views: lines over time, a histogram, failures, how busy an end is. Pure."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from trueload.request.access_log import (
     parse_nginx,
 )
 from trueload.request.har import HAR, parse_har
+from trueload.request.log_clock import put_right
 from trueload.request.recorded_request import Headers, RecordedRequest, UnsendableError, choose_host
 from trueload.request.replay import (
     Replay,
@@ -244,6 +245,9 @@ class _Collected:
         if not self.at_ns:
             where = f", line {self.first_left_out}" if self.first_left_out else ""
             raise UserError(f"{self.shown}{where}: no request can be read", FORMATS)
+        steps, back_ns = 0, 0
+        if kind not in (HAR, JSON_LINES):  # others have been written in the order of their ends
+            self.at_ns, steps, back_ns = put_right(self.at_ns, self.all_whole)
         places = times_in_order(self.at_ns)
         at_ns = [self.at_ns[place] for place in places]
         recorded_ns = at_ns[-1] - at_ns[0]
@@ -252,7 +256,7 @@ class _Collected:
         beside, speed = self.beside, self.beside.speed
         return Replay(
             about=f"{self.name} ({kind}{'' if speed == 1 else f', {speed:g}x'})",
-            notes=tuple(self._notes(kind, recorded_ns)),
+            notes=(*self._notes(kind, recorded_ns), *_clock_notes(steps, back_ns)),
             host=beside.host,
             at_ns=from_start(at_ns, speed),
             numbers=array("I", (self.numbers[place] for place in places)),
@@ -281,3 +285,13 @@ class _Collected:
             yield f"{format_count(self.left_out)} requests that cannot be sent are left out{first}"
         if self.of_others:
             yield f"{format_count(self.of_others)} requests to other hosts are left out"
+
+
+def _clock_notes(steps: int, back_ns: int) -> Iterable[str]:
+    """What the user is told of a clock that was set back, if it was."""
+    if steps:
+        often = "" if steps == 1 else f" {format_count(steps)} times, at most"
+        yield (
+            f"its clock goes back{often} by {format_duration(back_ns)}: the order of its lines"
+            " counts, and those behind follow the ones before"
+        )

@@ -1,21 +1,23 @@
 """The check of the claimed percentile: is it known well enough to be claimed?
 
-How: by rank (binomial order statistics) or, over ten seconds and more, by how the percentile of
-each second varies. The latter also sees that requests of one moment are slow together, which ranks
-cannot. A pure function of a record.
+How: by its interval (record/percentile_interval.py). p50 and p99 are always shown, so they are
+looked at even if no percentile is claimed: where the interval spans a wide gap of the distribution,
+another run may show a time of the other side. A pure function of a record.
 """
 
 from __future__ import annotations
 
 from trueload.record import figures
+from trueload.record.percentile_interval import gap_within, percentile_interval
 from trueload.record.schema import Record
-from trueload.stats import fewest_to_bound, mean_interval, parse_percentile
-from trueload.units import NS_PER_S, format_duration, format_share
+from trueload.stats import fewest_to_bound, parse_percentile
+from trueload.units import format_duration, format_share
 from trueload.verdict.common import Definition, Finding, Moves, not_applicable
 
 WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
-BATCHES_MIN = 10
-BATCH_BEYOND_MIN = 5  # values beyond the percentile that each second must have
+# Without a claim, only a gap counts that no interval of a steady tail spans: the ends of a gap are
+# four times apart, and at least so many requests are beyond it.
+WIDE_GAP, BEYOND_GAP_MIN = 4.0, 10
 
 
 def check_quantile_width(record: Record) -> Finding:
@@ -23,7 +25,7 @@ def check_quantile_width(record: Record) -> Finding:
     claimed = record.plan.claim.percentile
     share = None if claimed is None else parse_percentile(claimed)
     if share is None:
-        return not_applicable("no percentile is claimed (--fail-on, --limit)")
+        return _of_gaps(record)
     latency = figures.latency(record)
     found = latency.percentile(share)
     if found.value is None or found.above:
@@ -35,22 +37,48 @@ def check_quantile_width(record: Record) -> Finding:
             f" it needs {fewest_to_bound(share):,}"
         )
         return Finding("fail", why, latency.count, fewest_to_bound(share))
-    between = _batches(record, share)
-    by = "by its value in each second"
-    if between is None:
-        between, by = latency.interval(share), "by rank"
-    if between is None:
-        why = f"{latency.count} requests are too few for {claimed}: its true value may be"
-        why += " much higher than measured"
+    known = percentile_interval(latency, record.whole_seconds(), share)
+    if known.between is None:
+        why = f"{claimed} is {format_duration(found.value)}, with no interval: {known.how};"
+        why += " its true value may be much higher than measured"
         return Finding("warn", why, None, None)
-    low, high = between
+    low, high = known.between
     width = (high - low) / max(1, found.value)
     why = (
         f"{claimed} is {format_duration(found.value)}; its 95 % interval is"
-        f" {format_duration(low)} to {format_duration(high)} ({by}), {format_share(width)}"
-        " wide"
+        f" {format_duration(low)} to {format_duration(high)} ({known.how}), {format_share(width)}"
+        f" wide{_gap_text(latency, known.between)}"
     )
     return Finding("warn" if width > WIDTH_WARN else "pass", why, width, WIDTH_WARN)
+
+
+def _of_gaps(record: Record) -> Finding:
+    """Warn if the interval of a percentile that is always shown spans a wide gap."""
+    latency = figures.latency(record)
+    for name in figures.BRIEF:
+        share = figures.percentile_share(name)
+        found = None if share is None else latency.percentile(share)
+        if share is None or found is None or found.known is None:
+            continue
+        between = latency.interval(share)
+        gap = None if between is None else gap_within(latency, between)
+        if between is None or gap is None or gap[1] < WIDE_GAP * gap[0]:
+            continue
+        counts = zip(latency.known.highs, latency.known.counts, strict=True)
+        if sum(count for high, count in counts if high >= gap[1]) >= BEYOND_GAP_MIN:
+            low, high = map(format_duration, between)
+            why = f"{name} is {format_duration(found.known)}; its 95 % interval is {low} to {high}"
+            return Finding("warn", f"{why}{_gap_text(latency, between)}", None, None)
+    return not_applicable("no percentile is claimed (--fail-on, --limit)")
+
+
+def _gap_text(latency: figures.Sample, between: tuple[float, float]) -> str:
+    """What an interval says that spans a gap; empty if it spans none."""
+    gap = gap_within(latency, between)
+    if gap is None:
+        return ""
+    below, above = map(format_duration, gap)
+    return f": nothing took between {below} and {above}, and it may lie on either side"
 
 
 QUANTILE_WIDTH = Definition(
@@ -60,25 +88,6 @@ QUANTILE_WIDTH = Definition(
     of_client="no percentile is claimed: latencies are the client's own word",
     fault="load",
     moves=Moves("unknown", "exact", "exact"),
-    meaning="A percentile of few requests lies anywhere in a wide interval.",
+    meaning="A percentile of few requests, or of few moments, lies anywhere in a wide interval.",
     remedy="Use a longer --duration, or claim a lower percentile.",
 )
-
-
-def _batches(record: Record, share: float) -> tuple[float, float] | None:
-    """Return the interval from the percentiles of whole seconds.
-
-    None if there are too few seconds, or too few requests in one.
-    """
-    bins = record.window.window_ns // NS_PER_S
-    if bins < BATCHES_MIN:
-        return None
-    values: list[float] = []
-    for second in record.whole_seconds():
-        if (second.ok + second.failed) * (1 - share) < BATCH_BEYOND_MIN:
-            return None
-        found = figures.of_seconds([second]).percentile(share)
-        if found.value is None or found.above:
-            return None
-        values.append(found.value)
-    return mean_interval(values) if len(values) >= BATCHES_MIN else None

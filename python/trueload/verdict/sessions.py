@@ -8,13 +8,13 @@ from trueload.verdict.answers import ERRORS_FAIL, ERRORS_WARN
 from trueload.verdict.common import Definition, Finding, graded, not_applicable, times
 
 UNFINISHED_WARN = 0.5
-"""Sessions under way at the end for each one that has ended, beyond which those that ended may be
-the short ones: on average, not even two sessions of each user have ended."""
+"""Sessions under way at the end for each one that has ended, beyond which too little is known of
+long ones: on average, not even two sessions of each user have ended."""
 NO_SESSIONS = "the load is no scenario"
 
 
 def check_sessions(record: Record) -> Finding:
-    """Grade the share of sessions that failed; warn if those that ended may be the short ones."""
+    """Grade the share of sessions that failed; warn if too few of them ended."""
     sessions = record.sessions
     if sessions is None:
         return not_applicable(NO_SESSIONS)
@@ -28,7 +28,7 @@ def check_sessions(record: Record) -> Finding:
     why = f"{format_count(sessions.failed)} of {times(ended, 'session')} failed{more}"
     if status == "pass" and sessions.unfinished > UNFINISHED_WARN * ended:
         few = f"only {times(ended, 'session')} ended, and {format_count(sessions.unfinished)}"
-        why = f"{few} were under way: the long ones are missing"
+        why = f"{few} were under way: how long they take is hardly known"
         return Finding("warn", why, sessions.unfinished / ended, UNFINISHED_WARN)
     return Finding(status, why, share, limit)
 

@@ -11,7 +11,7 @@ use super::Broken;
 pub(super) type OnRow<'a> = &'a mut dyn FnMut(Fields<'_>) -> Result<(), Broken>;
 
 /// A reader of CSV.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Csv {
     separator: u8,
     state: State,
@@ -28,9 +28,10 @@ pub(super) struct Csv {
     mark: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// At the start of a field.
+    #[default]
     Start,
     Plain,
     Quoted,
@@ -63,17 +64,7 @@ impl<'a> Fields<'a> {
 
 impl Csv {
     pub(super) fn new(separator: u8) -> Self {
-        Csv {
-            separator,
-            state: State::Start,
-            line: 1,
-            row_line: 1,
-            quote_line: 1,
-            text: Vec::new(),
-            ends: Vec::new(),
-            quoted: false,
-            mark: Some(0),
-        }
+        Csv { separator, line: 1, row_line: 1, mark: Some(0), ..Csv::default() }
     }
 
     /// Takes more bytes.

@@ -128,6 +128,9 @@ impl<P: Protocol> Generator<P> {
             self.accounting.take_over_early();
         }
         self.accounting.current = Some(next);
+        if self.sessions.any_runs() {
+            self.carry_sessions(now_ns);
+        }
         self.link.report(Report::Started(next, started_ns));
         self.begin_asking(next, &share);
         self.ready.forget(&mut self.slots);
@@ -301,7 +304,8 @@ impl<P: Protocol> Generator<P> {
     fn finish_phase(&mut self, index: usize) {
         if self.accounting.current == Some(index) {
             if self.sessions.are_on() {
-                self.enter_sessions();
+                let phase = &self.accounting.phases[index];
+                self.cut_sessions(phase.settled_ns.max(phase.stopped_ns));
             }
             self.enter_accounts(index, self.accounting.phases[index].settled_ns);
             self.slots.enter(&mut self.accounting, index);

@@ -79,6 +79,14 @@ impl Sessions {
         self.any_runs() && self.courses.get(key as usize).is_some_and(|course| course.running)
     }
 
+    /// How old the session of a slot is at this time: the sum of its requests' latencies so far, and
+    /// how long the present one has been open; none if the slot is in no session.
+    fn age_ns(&self, key: u32, now_ns: u64) -> Option<u64> {
+        let course = self.get(key);
+        let open_ns = if course.asked { now_ns.saturating_sub(course.due_ns) } else { 0 };
+        course.running.then_some(course.took_ns.saturating_add(open_ns))
+    }
+
     /// Forgets which requests were sent: they are about to be cancelled.
     pub(super) fn cancel(&mut self) {
         self.courses.iter_mut().for_each(|course| course.asked = false);
@@ -280,16 +288,30 @@ impl<P: Protocol> Generator<P> {
         phase.meter.sessions.as_mut()
     }
 
+    /// Begins the sessions' account of the present phase with those that are under way.
+    pub(super) fn carry_sessions(&mut self, now_ns: u64) {
+        for age_ns in self.ages(now_ns) {
+            if let Some(sessions) = self.session_meter() {
+                sessions.enter(age_ns);
+            }
+        }
+    }
+
     /// Ends the sessions' account of a phase that is over.
-    pub(super) fn enter_sessions(&mut self) {
-        let mut running = 0;
+    pub(super) fn cut_sessions(&mut self, now_ns: u64) {
         for key in 0..self.slots.len() {
             self.note_step_end(key);
-            running += u64::from(self.sessions.runs(key));
         }
-        if let Some(sessions) = self.session_meter() {
-            sessions.unfinished = running;
+        for age_ns in self.ages(now_ns) {
+            if let Some(sessions) = self.session_meter() {
+                sessions.cut(age_ns);
+            }
         }
+    }
+
+    /// The ages of all sessions under way.
+    fn ages(&self, now_ns: u64) -> Vec<u64> {
+        (0..self.slots.len()).filter_map(|key| self.sessions.age_ns(key, now_ns)).collect()
     }
 }
 

@@ -23,7 +23,7 @@ impl<P: Protocol> Generator<P> {
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         state.change(Event::TunnelAsked);
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
-        self.tunnels.insert(key, ResponseParser::new());
+        self.tunnels.insert(key, ResponseParser::default());
         net.send(token, request);
         self.slots.arm(key);
     }

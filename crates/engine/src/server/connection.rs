@@ -41,7 +41,7 @@ pub(super) enum Speaks {
 
 impl Connection {
     pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>, speaks: Speaks) -> Self {
-        let (parser, pending) = (RequestParser::new(), VecDeque::new());
+        let (parser, pending) = (RequestParser::default(), VecDeque::new());
         Connection { token, parser, pending, tls, asked: 0, speaks }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn a_session_settles_once(played: &mut Played) -> Result<(), String> 
         let (mut running, mut connections, mut fewer) = (0, 0, false);
         for Reported { done, .. } in own {
             let Some(sessions) = done.meter.sessions.as_ref() else { continue };
-            let SessionMeter { begun, ok, failed, unfinished, latency } = sessions;
+            let SessionMeter { begun, ok, failed, unfinished, latency, cut, .. } = sessions;
             let (came, ended) = (running + begun, ok + failed);
             ensure(came >= ended + unfinished, || {
                 format!("thread {reporter}: {came} began, {ended} ended, {unfinished} go on")
@@ -66,6 +66,8 @@ pub(super) fn a_session_settles_once(played: &mut Played) -> Result<(), String> 
             ensure(told, || format!("thread {reporter}: {running} go on, {unfinished} are told"))?;
             let timed: u64 = latency.values().sum();
             ensure(timed == *ok, || format!("{ok} sessions ended well, {timed} have a time"))?;
+            let aged: u64 = cut.values().sum();
+            ensure(aged == *unfinished, || format!("{unfinished} were cut, {aged} have an age"))?;
             connections = now;
         }
     }

@@ -181,7 +181,7 @@ mod tests {
         ] {
             let mut memory = HeadMemory::default();
             let head = format!("HTTP/1.1 {status} X\r\n{lines}\r\n");
-            let (parser, body) = (&mut ResponseParser::new(), &mut |_: &[u8]| {});
+            let (parser, body) = (&mut ResponseParser::default(), &mut |_: &[u8]| {});
             let fed =
                 parser.feed_remembering(head.as_bytes(), false, &limits, Some(&mut memory), body);
             assert!(fed.is_ok(), "{fed:?}");

@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_long_request_is_not_remembered_and_the_one_before_is_forgotten() {
         let mut memory = RequestMemory::default();
-        let (parser, long) = (RequestParser::new(), vec![b'a'; REQUEST_BYTES_MAX + 1]);
+        let (parser, long) = (RequestParser::default(), vec![b'a'; REQUEST_BYTES_MAX + 1]);
         memory.remember(&long[1..], 1);
         assert_eq!(memory.recognise(&parser, &long).map(|known| known.count), Some(1));
         memory.remember(&long, 2);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn in_the_middle_of_a_request_nothing_is_recognised() {
-        let (mut memory, mut parser) = (RequestMemory::default(), RequestParser::new());
+        let (mut memory, mut parser) = (RequestMemory::default(), RequestParser::default());
         memory.remember(b"GET / HTTP/1.0\r\n\r\n", ());
         let twice = b"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\nG";
         let known = memory.recognise(&parser, twice);

@@ -108,11 +108,6 @@ impl Default for RequestParser {
 }
 
 impl RequestParser {
-    /// A parser that awaits its first request.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Feeds bytes. Returns how many of them belong to this request, and the result. After
     /// [`FedRequest::Complete`] the parser awaits the next request, to which the remaining bytes
     /// belong. If the bytes cannot be a legal request, the error occurs at the same byte however

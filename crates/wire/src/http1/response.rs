@@ -58,11 +58,6 @@ pub struct ResponseParser {
 }
 
 impl ResponseParser {
-    /// A parser that awaits its first response.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Feeds bytes of one response and passes its decoded body to `body` as slices of `bytes`.
     /// `head_request` says that the request was HEAD; it must not change before the response is
     /// complete.

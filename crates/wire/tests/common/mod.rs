@@ -63,7 +63,7 @@ pub(crate) fn responses_remembering<'a>(
     asked: Asked,
     mut memory: Option<&mut HeadMemory>,
 ) -> Outcome {
-    let mut parser = ResponseParser::new();
+    let mut parser = ResponseParser::default();
     let mut outcome = Outcome::default();
     let mut body = Vec::new();
     for mut piece in pieces {
@@ -152,7 +152,7 @@ pub(crate) fn requests_remembering<'a>(
     limits: &Limits,
     memory: &mut RequestMemory<String>,
 ) -> Outcome {
-    let mut parser = RequestParser::new();
+    let mut parser = RequestParser::default();
     let mut outcome = Outcome::default();
     for mut piece in pieces {
         while !piece.is_empty() {

@@ -29,7 +29,8 @@ class Streams(Model):
     parts: int
     """Parts that came, in all streams."""
     parts_per_s: float | None
-    """Parts per second of the window and its drain."""
+    """Parts per second of the part of the window that counts; without a good answer, of the window
+    and its drain."""
     together: int
     """Parts that came at the same time as the part before, so that their gaps are 0."""
     first_part_ns: Distribution
@@ -61,17 +62,25 @@ def add_streams(parts: Sequence[protocol.Streams]) -> protocol.Streams:
 def make_streams(found: protocol.Streams, facts: TrialFacts) -> Streams:
     """What the record keeps of the window."""
     histograms, window = found.histograms, facts.window
-    took_ns = window.window_ns + window.drain_ns
     return Streams(
         whole=found.whole,
         parts=found.parts,
-        parts_per_s=found.parts * NS_PER_S / took_ns if took_ns > 0 else None,
+        parts_per_s=_parts_per_s(found, facts),
         together=found.together,
         first_part_ns=first_part(histograms, window.counts).figures,
         gap_ns=gap(histograms, window.counts).figures,
         parts_per_answer=complete(histograms.parts_per_answer).figures,
         histograms=histograms,
     )
+
+
+def _parts_per_s(found: protocol.Streams, facts: TrialFacts) -> float | None:
+    """Parts per second, as bytes per second are counted: so many as come with each answer."""
+    window = facts.window
+    if facts.ok_per_s and window.counts.ok:
+        return found.parts / window.counts.ok * facts.ok_per_s
+    took_ns = window.window_ns + window.drain_ns
+    return found.parts * NS_PER_S / took_ns if took_ns > 0 else None
 
 
 STREAMS = Account(
