@@ -224,8 +224,7 @@ def test_an_ipv6_host_stands_in_brackets(trueload: Trueload) -> None:
 def test_a_name_goes_on_to_the_address_that_answers(
     trueload: Trueload, one_answer: OneAnswer
 ) -> None:
-    url = f"http://localhost:{one_answer.port}/"
-    record = measure(trueload, url, "--requests", "4", "-c", "2")
+    record = measure(trueload, f"http://localhost:{one_answer.port}/", "--requests", "4", "-c", "2")
     assert record["counts"]["ok"] == 4
     assert record["connections"]["family"] == "ipv4"
 
