@@ -23,7 +23,8 @@ from samples import (
     slots,
     staged,
 )
-from trueload.protocol.plan import Closed, Requests, Second
+from trueload.protocol.plan import Closed, Requests
+from trueload.protocol.tick import Second
 from trueload.record.schema import (
     Claim,
     Generator,
