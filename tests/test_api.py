@@ -32,17 +32,17 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_http_is_measured_saved_and_read_again(server: Server) -> None:
-    result = tl.http(server.url, connections=4, requests=500, repeat=2, fail_on="p99>1ns")
+    result = tl.http(server.url, connections=4, requests=500, repeat=2, fail_on="throughput>1")
     assert [record.counts.ok for record in result.records] == [500, 500]
     assert result.p50 < 5
     assert result.errors == 0
-    assert result.crossed[0].endswith("--fail-on says p99>1ns")
+    assert result.crossed[0].endswith("--fail-on says throughput>1")
     assert result.run_id is not None
     again = tl.load(result.run_id)
     assert isinstance(again, tl.Result)
     assert again.records == result.records
     (run,) = tl.runs()
-    options = ("--connections=4", "--requests=500", "--repeat=2", "--fail-on=p99>1ns")
+    options = ("--connections=4", "--requests=500", "--repeat=2", "--fail-on=throughput>1")
     assert run.command == ("trueload", "http", server.url, *options)
 
 

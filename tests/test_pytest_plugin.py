@@ -78,9 +78,9 @@ def test_an_invalid_verdict_fails_the_test_at_once(ran: Ran) -> None:
 
 
 def test_a_crossed_condition_fails_the_test(ran: Ran) -> None:
-    ended = ran(f"trueload.http(URL, {FEW}, invalid_ok=True, fail_on='p99>1ns')")
+    ended = ran(f"trueload.http(URL, {FEW}, invalid_ok=True, fail_on='throughput>1')")
     ended.assert_outcomes(failed=1)
-    ended.stdout.re_match_lines([r"E .*--fail-on says p99>1ns"])
+    ended.stdout.re_match_lines([r"E .*--fail-on says throughput>1"])
 
 
 def test_the_fixture_has_what_the_module_has(ran: Ran) -> None:

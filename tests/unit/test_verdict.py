@@ -159,7 +159,7 @@ def test_every_check_is_explained_and_named_once() -> None:
 def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None:
     check = CHECKS[name]
     assert re.fullmatch(r"[A-Z][^.!?]+\.", check.meaning), "one sentence"
-    orders = ("Look", "Mend", "Raise", "Give", "Use", "End", "Pin", "Above", "If")
+    orders = ("Look", "Fix", "Raise", "Give", "Use", "End", "Pin", "Above", "If")
     assert check.remedy.startswith(orders), "what to do comes first"
     assert check.remedy.endswith(".")
 

@@ -339,12 +339,12 @@ def held(takes_s: float, every: int) -> Serve:
 def test_streams_that_get_nothing_are_told(
     what: str, serve: Serve, places: int, status: str
 ) -> None:
-    record = closed_loop(serve, places, 10)
+    record = closed_loop(serve, places, 10, http2=spoken())
     assert record.slots is not None
-    # Its connections, each with many streams, wait for nobody.
-    served = record.slots.model_copy(update={"long_waits_ns": (), "long_waits": ()})
-    record = record.model_copy(update={"http2": spoken(), "slots": served})
-    found = check_of(judge(record), "starvation")
+    # A slot is a connection, and each has had answers on its other streams.
+    connections = record.slots.model_copy(update={"long_waits_ns": (), "long_waits": ()})
+    record = judge(record.model_copy(update={"slots": connections}))
+    found = check_of(record, "starvation")
     assert found.status == status, (what, found)
     over_http1 = judge(record.model_copy(update={"http2": None}))
     assert check_of(over_http1, "starvation").status == "pass", what
