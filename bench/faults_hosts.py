@@ -107,7 +107,7 @@ def lost(strike: Strike, blamed: str = "") -> Callable[[World, Way], Outcome]:
             code = run.end()
             ended_s = time.monotonic()
             left_s = seconds_until_gone(world, ended_s)
-            world.network.mend()
+            world.network.fix()
             return judge_lost(run, pattern, struck_s, left_s, saved_record(world), code)
 
     return play
@@ -398,7 +398,7 @@ def tried(world: World, fault: Fault, name: str) -> Mark:
     except AssertionError as error:
         outcome = Outcome("it could not be made", ("no result",), str(error))
     finally:
-        world.network.mend()
+        world.network.fix()
     shown = "; ".join((outcome.shown, *outcome.failings))
     print(f"{fault.key:<14} {name:<5} {shown}", file=sys.stderr, flush=True)
     if outcome.failings:
@@ -415,11 +415,11 @@ def try_all(faults: Sequence[Fault], ways: Sequence[str]) -> list[Mark]:
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faults", dir="/tmp"))
             world = stack.enter_context(open_world(Path(folder), with_ray=with_ray))
-            spoilt = False
-            while wanted and not spoilt:
+            spoiled = False
+            while wanted and not spoiled:
                 fault, way = wanted.pop(0)
                 marked.append(tried(world, fault, way))
-                spoilt = fault.spoils
+                spoiled = fault.spoils
     return marked
 
 

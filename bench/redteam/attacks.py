@@ -22,6 +22,7 @@ from redteam.demands import (
     valid,
 )
 from redteam.elsewhere import Contained, Far, Proxied, Reference, Unshared
+from redteam.hidden import HIDDEN
 from redteam.scenes import Burn, Crowd, Http, Quota, Stop
 from redteam.sessions import (
     SESSION,
@@ -466,5 +467,5 @@ SESSIONS = (
 
 ATTACKS = (
     *(*HONEST, *WINDOW, *FLOW, *UNEVEN, *PRECISION, *LATE, *SLOTS, *ANSWERS, *MORE),
-    *(*SUITES, *BROADCASTS, *SESSIONS, *CUT),
+    *(*SUITES, *BROADCASTS, *SESSIONS, *CUT, *HIDDEN),
 )

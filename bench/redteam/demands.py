@@ -180,6 +180,17 @@ def prints(pattern: str) -> Demand:
     return demand
 
 
+def never_prints(pattern: str) -> Demand:
+    """Require that the summary does not match a regular expression."""
+
+    def demand(seen: Seen) -> Answer:
+        found = re.search(pattern, seen.summary)
+        shown = f"“{found[0]}”" if found else ""
+        return Answer(found is None, shown=shown, wanted=f"no “{pattern}” in the summary")
+
+    return demand
+
+
 def _either(names: Sequence[str]) -> str:
     return " or ".join(f"`{name}`" for name in names)
 

@@ -17,6 +17,7 @@
  *   hang=1                  the first connection is answered once, and never again
  *   freeze=300ms:3s         the server stands still for the last 300 ms of every 3 s
  *   freeze=300ms:0:1s       the server stands still once for 300 ms, from 1 s on
+ *   workers=2               each of two workers has every second connection, and stands still in turn
  *   speed=0:0.5:3:0.5:3:1   pairs of a time in seconds and a speed, interpolated linearly
  *   changes=1000            after this many answers, answers have no body
  *   bare=1000               after this many answers, answers have no headers but Content-Length
@@ -55,7 +56,7 @@ static struct {
     double service_ns, other_ns, other_chance, rare_chance, serves_per_s;
     ns work_ns, rare_ns, nth_ns, slow_ns, freeze_ns, freeze_every_ns, freeze_at_ns, predict_ns, idle_ns;
     char kind;
-    long long nth, changes, bare, blind, slow, starve, hang;
+    long long nth, changes, bare, blind, slow, starve, hang, workers;
     int points, idle_status;
     double point_s[POINTS_MOST], point_speed[POINTS_MOST];
 } how = {.kind = 'f', .changes = -1, .bare = -1, .blind = -1};
@@ -133,8 +134,10 @@ static double speed(ns since_ns) {
 }
 
 /* Returns the time itself, or the end of the freeze in which it lies. */
-static ns thawed(ns at_ns) {
+static ns thawed(const struct connection *from, ns at_ns) {
     ns since_ns = at_ns - first_ns, every_ns = how.freeze_every_ns;
+    if (how.workers > 0)
+        since_ns += every_ns * (from->number % how.workers) / how.workers;
     if (how.freeze_ns == 0)
         return at_ns;
     if (every_ns == 0) {
@@ -164,13 +167,13 @@ static ns service_ns(const struct connection *from) {
 
 static ns due_ns(const struct connection *from, ns at_ns) {
     double faster = how.points ? speed(at_ns - first_ns) : 1;
-    ns begin_ns = thawed(at_ns), taken_ns = service_ns(from) / faster;
+    ns begin_ns = thawed(from, at_ns), taken_ns = service_ns(from) / faster;
     if (how.serves_per_s > 0) {
-        begin_ns = thawed(begin_ns > queue_free_ns ? begin_ns : queue_free_ns);
+        begin_ns = thawed(from, begin_ns > queue_free_ns ? begin_ns : queue_free_ns);
         begin_ns += NS_PER_S / (how.serves_per_s * faster);
         queue_free_ns = begin_ns;
     }
-    return thawed(begin_ns + taken_ns);
+    return thawed(from, begin_ns + taken_ns);
 }
 
 /* --- the heap of answers to write, the soonest first --- */
@@ -381,6 +384,8 @@ static bool set(const char *name, const char *at) {
         how.hang = number(&at);
     else if (strcmp(name, "freeze") == 0)
         how.freeze_ns = time_ns(&at), how.freeze_every_ns = time_ns(&at), how.freeze_at_ns = *at ? time_ns(&at) : 0;
+    else if (strcmp(name, "workers") == 0)
+        how.workers = number(&at);
     else if (strcmp(name, "speed") == 0)
         for (; *at && how.points < POINTS_MOST; how.points++)
             how.point_s[how.points] = number(&at), how.point_speed[how.points] = number(&at);

@@ -151,6 +151,29 @@ class TimedSessions(Sessions):
         return replace(seen, served_ms=server.served_ms)
 
 
+class SlowServer(TimedServer):
+    """The same, but a tenth of the sessions has pages that take 2 s."""
+
+    def reply(
+        self, method: str, path: str, headers: dict[str, str], body: str
+    ) -> tuple[int, list[tuple[str, str]], str]:
+        """Answer late if the session is a slow one."""
+        digits = "".join(filter(str.isdigit, headers.get("X-Id", ""))) or "1"
+        time.sleep(2.0 if int(digits) % 10 == 0 else 0.0)
+        return SessionServer.reply(self, method, path, headers, body)
+
+
+@dataclass(frozen=True)
+class SlowSessions(Sessions):
+    """Sessions of which a tenth is slow on each page."""
+
+    def play(self, stage: Stage) -> Seen:
+        """Run it."""
+        scenario, users = self._files(stage)
+        with SlowServer() as server:
+            return self._run(stage, server.url, scenario, users)
+
+
 def as_served(step: str, *names: str) -> Demand:
     """Require that these percentiles of a step are those of the server's own record."""
 

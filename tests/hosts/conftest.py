@@ -32,9 +32,9 @@ def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 @pytest.fixture
 def network(three_hosts: Network) -> Iterator[Network]:
     """Three hosts with their links up, before and after the test."""
-    three_hosts.mend()
+    three_hosts.fix()
     yield three_hosts
-    three_hosts.mend()
+    three_hosts.fix()
 
 
 @pytest.fixture(scope="session")

@@ -228,7 +228,7 @@ class Network:
         subprocess.run(["ip", "link", "delete", self.bridge], capture_output=True)
         self.hosts = []
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Restore the links that a test has pulled."""
         for host in self.hosts:
             host.link("up")

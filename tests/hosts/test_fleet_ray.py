@@ -157,7 +157,7 @@ def test_what_is_lost_is_named_and_the_run_saved_as_invalid(
     assert (record["verdict"], record["partial"]) == ("invalid", True)
     assert record["trouble"]["kind"] == "lost"
     assert record["throughput"]["ok_per_s"] is None
-    raylets.network.mend()
+    raylets.network.fix()
     wait_until(lambda: is_quiet(raylets.network), "the actors have gone, too")
 
 
@@ -185,7 +185,7 @@ def test_what_ends_the_wait_for_hosts_is_told(
     assert "0 of 4 are there" in said or "3 of 4 are there" in said
     strike(raylets.network.hosts[0], process.pid)
     _, err = process.communicate(timeout=60)
-    raylets.network.mend()
+    raylets.network.fix()
     assert process.returncode == code, err
     assert re.search(words, err), err
     assert "bug" not in err

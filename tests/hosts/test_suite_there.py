@@ -116,7 +116,7 @@ def test_a_host_that_stays_away_ends_the_suite_and_resume_goes_on(world: World, 
     assert "bring the host back, then go on with: trueload suite run --resume" in out
     (run,) = world.trueload.run("runs", "list", "--json").json()
     assert run["state"] == "interrupted"
-    ssh.network.mend()
+    ssh.network.fix()
     words = ("--resume", run["id"], "--server-place", "ssh:h1", "--place", "ssh:h2")
     ended = world.run("suite", "run", *words, "--place", "ssh:h3", env=ssh.env)
     assert ended.code in (0, 4), ended

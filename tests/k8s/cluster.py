@@ -227,7 +227,7 @@ class Cluster:
             self._start("apiserver", self._apiserver())
         self._wait_running("apiserver", lambda: self._ready())
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Undo faults: the API server answers, every node is ready, no Pod or Job is left."""
         self.start_apiserver()
         for node in self.nodes.values():

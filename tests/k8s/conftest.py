@@ -34,9 +34,9 @@ def whole_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 @pytest.fixture
 def cluster(whole_cluster: Cluster) -> Iterator[Cluster]:
     """The cluster without Pods, and without faults."""
-    whole_cluster.mend()
+    whole_cluster.fix()
     yield whole_cluster
-    whole_cluster.mend()
+    whole_cluster.fix()
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ def pod_that_works(keep: Recorder) -> None:
     with keep.keep_cut("exec_pod_deleted", *EXEC, "cat"):
         cluster.delete(POD, grace_s=3)
         keep.keep("get_pods_deleting", *LIST)
-    cluster.mend()
+    cluster.fix()
     keep.keep("exec_no_pod", *EXEC, "cat")
 
 
@@ -159,7 +159,7 @@ def pods_that_do_not_start(keep: Recorder) -> None:
         keep.keep(name, *LIST)
         for command in further:
             keep.keep(command, *EXEC, "cat")
-        cluster.mend()
+        cluster.fix()
 
     record(generator(POD, cpu="64"), "get_pods_unschedulable", "Insufficient", "exec_not_scheduled")
     slow = generator(POD, image="slow")
@@ -169,7 +169,7 @@ def pods_that_do_not_start(keep: Recorder) -> None:
     cluster.create(job(JOB, len(cluster.nodes) + 1))
     wait_until(lambda: "anti-affinity" in json.dumps(cluster.pods()), "no node is left")
     keep.keep("get_pods_no_node_left", *LIST, "--field-selector=status.phase=Pending")
-    cluster.mend()
+    cluster.fix()
 
 
 def pods_that_end(keep: Recorder) -> None:
@@ -182,7 +182,7 @@ def pods_that_end(keep: Recorder) -> None:
         keep.keep(f"get_pods_{name}", *LIST)
         if fault == cluster.evict:
             keep.keep("exec_completed", *EXEC, "cat")
-        cluster.mend()
+        cluster.fix()
     cluster.create(generator(POD))
     cluster.wait_pods("app=generator", 1)
     node = cluster.node_of(POD)
@@ -191,7 +191,7 @@ def pods_that_end(keep: Recorder) -> None:
     cluster.wait_ready(node, "Unknown")
     keep.keep("get_node_not_ready", "get", "node", node, "--output=json")
     keep.keep("get_pods_node_not_ready", *LIST)
-    cluster.mend()
+    cluster.fix()
 
 
 def what_is_refused(keep: Recorder) -> None:

@@ -282,7 +282,7 @@ def test_another_host_is_judged_as_this_one_but_for_what_is_only_here() -> None:
             "clocksource=",
         ),
         (
-            "an engine that dies there is not mended by building one here",
+            "an engine that dies there is not fixed by building one here",
             replace(THERE, engine=EngineFound("as sent to ssh:h", None, "the engine died")),
             "engine",
             "fail",

@@ -60,15 +60,15 @@ def test_equal_results_are_one_key() -> None:
 
 
 def test_failures_are_slower_than_any_request() -> None:
-    spoilt = with_failures(1_000)
-    assert not spoilt.p99 < "24h"
-    assert spoilt.p99 == float("inf")
-    assert repr(spoilt.p99).startswith("> ")
-    assert spoilt.latency.p50.is_known
-    assert spoilt.errors > "9%"
-    assert spoilt.failed == {"reset": 1_000}
-    assert spoilt.verdict == "invalid"
-    assert any(reason.startswith("fail errors") for reason in spoilt.reasons)
+    spoiled = with_failures(1_000)
+    assert not spoiled.p99 < "24h"
+    assert spoiled.p99 == float("inf")
+    assert repr(spoiled.p99).startswith("> ")
+    assert spoiled.latency.p50.is_known
+    assert spoiled.errors > "9%"
+    assert spoiled.failed == {"reset": 1_000}
+    assert spoiled.verdict == "invalid"
+    assert any(reason.startswith("fail errors") for reason in spoiled.reasons)
 
 
 def test_of_several_trials_the_median_counts_and_the_worst_check() -> None:

@@ -97,10 +97,10 @@ def test_charts_are_drawn_of_both_sides(found: AbResult, what: str, shown: str |
 
 
 def test_a_notebook_shows_text_as_text(store: Store) -> None:
-    spoilt = hostile(read("ab"), SCRIPT)
-    for row in spoilt["rows"]:
+    spoiled = hostile(read("ab"), SCRIPT)
+    for row in spoiled["rows"]:
         row["labels"]["subject"] = SCRIPT
-    found = loaded(store, spoilt)
+    found = loaded(store, spoiled)
     seen = Seen(found._repr_html_())
     assert seen.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li"}
     assert "<script>window.hacked=1" in seen.text

@@ -328,6 +328,7 @@ def test_every_search_ends_and_confirms_what_it_finds(
         # Its p99 is within the limit, but would not stay there.
         (failing("backlog"), "bracket", "exceeded", "backlog"),
         (good_record(trouble=Trouble(kind="died", what="it died")), "bisect", "limited", "it died"),
+        (good_record(partial=True, histograms=SLOW), "bisect", "limited", "cut short"),
         (
             nobody("connect.refused"),
             "confirm",

@@ -122,8 +122,8 @@ def test_a_machine_that_stays_disturbed_is_waited_for_no_longer() -> None:
     assert still_disturbed([twice])
     assert not still_disturbed([once, twice]), "the other row may still get its repetition"
     assert not still_disturbed([row(*[figures()] * 6)])
-    mended = row(*[figures()] * 4, *[disturbed()] * 3, figures())
-    assert not still_disturbed([mended]), "the machine has become quiet"
+    fixed = row(*[figures()] * 4, *[disturbed()] * 3, figures())
+    assert not still_disturbed([fixed]), "the machine has become quiet"
 
 
 def test_a_first_look_takes_nothing_again() -> None:

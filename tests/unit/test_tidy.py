@@ -77,7 +77,7 @@ BROKEN = [
     ("no newline at the end", "docs/a.md", "one", "clean-whitespace"),
     ("two newlines at the end", "docs/a.md", "one\n\n", "clean-whitespace"),
     ("something left to do", "docs/a.md", "TO" + "DO: more\n", "nothing-left-to-do"),
-    ("something left to mend", "docs/a.md", "FIX" + "ME\n", "nothing-left-to-do"),
+    ("something left to fix", "docs/a.md", "FIX" + "ME\n", "nothing-left-to-do"),
     ("a home folder", "docs/a.md", "run /home" + "/ann/x\n", "no-machine-paths"),
     ("root's home", "docs/a.md", "run /ro" + "ot/x\n", "no-machine-paths"),
     ("how it was written", "docs/a.md", "as instruc" + "ted\n", "speaks-of-the-project"),

@@ -235,11 +235,11 @@ mod tests {
             (|_, replay| replay.entries.clear(), "replay.requests: these and entries"),
         ];
         for (spoil, why) in cases {
-            let mut spoilt = plan();
-            let mut replay = spoilt.replay.clone().expect("a replay");
-            spoil(&mut spoilt, &mut replay);
-            spoilt.replay = Some(replay);
-            let error = check(&spoilt).expect_err(why).to_string();
+            let mut spoiled = plan();
+            let mut replay = spoiled.replay.clone().expect("a replay");
+            spoil(&mut spoiled, &mut replay);
+            spoiled.replay = Some(replay);
+            let error = check(&spoiled).expect_err(why).to_string();
             assert!(error.contains(why), "{error}");
         }
     }

@@ -134,7 +134,7 @@ def _core_latency(cpus: tuple[int, ...]) -> tuple[float, ...]:
 
 
 def render(findings: list[doctor.Finding]) -> str:
-    """Return the findings as text: a line each, and two more if there is something to mend.
+    """Return the findings as text: a line each, and two more if there is something to fix.
 
     Control codes are removed, as texts of tools are quoted.
     """

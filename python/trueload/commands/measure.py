@@ -75,8 +75,8 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
     thresholds = tuple(parse_condition(text, form) for text in given.fail_on)
     of_load = by_connections(workload, of_load, engine, given.search)
     check_replay(workload, searches=given.limit is not None)
-    plan = choose_search(given, of_load, len(workload.origins))
     traffic = workload.traffic
+    plan = choose_search(given, of_load, len(workload.origins), bool(traffic.scenario))
     once = traffic.data is not None and traffic.data.order == "unique"
     if once:
         _check_once(given)

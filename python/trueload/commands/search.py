@@ -40,7 +40,7 @@ from trueload.report.live import Watch, is_terminal, unwatched
 from trueload.search.broadcast_rows import is_published, shootout_line
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
-from trueload.search.execute import UNITS, SearchPlan, StepResult, make_bounds, search, spec_at
+from trueload.search.execute import SearchPlan, StepResult, make_bounds, search, spec_at
 from trueload.search.result import (
     deciding,
     exit_code,
@@ -55,7 +55,9 @@ from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
 
 
-def choose_search(given: MeasureOptions, load: LoadOptions, origins: int = 1) -> SearchPlan | None:
+def choose_search(
+    given: MeasureOptions, load: LoadOptions, origins: int = 1, of_sessions: bool = False
+) -> SearchPlan | None:
     """Return the search that the options ask for, if any.
 
     It starts at ``--rate`` or, in a search for connections, at ``--connections``. Each of several
@@ -88,7 +90,7 @@ def choose_search(given: MeasureOptions, load: LoadOptions, origins: int = 1) ->
         low = float(origins)
         bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
     step_ns = load.duration_ns if load.gave("duration_ns") else None
-    return SearchPlan(axis, limit, bounds, step_ns)
+    return SearchPlan(axis, limit, bounds, step_ns, of_sessions=of_sessions)
 
 
 def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
@@ -162,7 +164,7 @@ def _measure(
     steps = itertools.count(1)
 
     def labels_of(following: Try) -> dict[str, str]:
-        load = f"{following.load:.12g} {UNITS[plan.axis]}"
+        load = f"{following.load:.12g} {plan.unit}"
         return {"trial": str(next(steps)), "load": load}
 
     if plan.axis == "clients":

@@ -106,21 +106,21 @@ def of_trials(
     metric: str,
     base: Sequence[float],
     new: Sequence[float],
-    spoilt: str = "",
+    spoiled: str = "",
     bounds: Bounds = NO_BOUNDS,
 ) -> Ratio:
     """Compare the trials of two sides, at least one each.
 
-    ``spoilt`` is a reason to claim nothing, whatever the figures are.
+    ``spoiled`` is a reason to claim nothing, whatever the figures are.
     """
     old, now = median(base) or 0.0, median(new) or 0.0
     found = ratio(now, old)
     within = ratio_interval(base, new) if len(base) + len(new) > 2 else None
     why = too_few_trials(len(base), len(new))
-    why = f"{why}; {MORE_TRIALS}" if why else spoilt
+    why = f"{why}; {MORE_TRIALS}" if why else spoiled
     chance = rank_sum_chance(base, new)
     word, why = _claim(metric, within, bounds, chance, why)
-    needed = _pairs_needed(bool(spoilt or any(bounds)), log_spread(base), log_spread(new))
+    needed = _pairs_needed(bool(spoiled or any(bounds)), log_spread(base), log_spread(new))
     spreads = _spreads(base, new)
     return Ratio(metric, old, now, found, within, word, why, *spreads, chance, needed)
 
@@ -128,7 +128,7 @@ def of_trials(
 def of_pairs(
     metric: str,
     pairs: Sequence[tuple[float, float]],
-    spoilt: str = "",
+    spoiled: str = "",
     bounds: Bounds = NO_BOUNDS,
 ) -> Ratio:
     """Compare two sides by the ratio of each pair (base, new); needs at least one pair."""
@@ -139,12 +139,12 @@ def of_pairs(
     middle = median(known) if len(known) == len(found) else None
     within = interval(known) if len(known) > 1 and middle is not None else None
     why = too_few_pairs(len(pairs))
-    why = f"{why}; {MORE_PAIRS}" if why else spoilt
+    why = f"{why}; {MORE_PAIRS}" if why else spoiled
     chance = sign_chance(known) if middle is not None else 1.0
     word, why = _claim(metric, within, bounds, chance, why)
     old, now = median(base) or 0.0, median(new) or 0.0
     spread = log_spread(known) if middle is not None else None
-    needed = _pairs_needed(bool(spoilt or any(bounds)), spread)
+    needed = _pairs_needed(bool(spoiled or any(bounds)), spread)
     spreads = _spreads(base, new)
     return Ratio(metric, old, now, middle, within, word, why, *spreads, chance, needed)
 

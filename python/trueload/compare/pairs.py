@@ -64,12 +64,12 @@ def compare_pairs(
     if not pairs:
         return []
     sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
-    spoilt, bounds = invalid_text(sides), side_bounds(sides)
+    spoiled, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
         of_pairs(
             metric,
             [(metric_value(metric, each.a), metric_value(metric, each.b)) for each in pairs],
-            spoilt,
+            spoiled,
             bounds,
         )
         for metric in metrics

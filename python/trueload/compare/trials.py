@@ -247,13 +247,13 @@ def compare_records(
 ) -> list[Ratio]:
     """Compare each metric of two sides that have at least one record each."""
     sides = {"base": base, "new": new}
-    spoilt, bounds = invalid_text(sides), side_bounds(sides)
+    spoiled, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
         of_trials(
             metric,
             [metric_value(metric, record) for record in base],
             [metric_value(metric, record) for record in new],
-            spoilt,
+            spoiled,
             bounds,
         )
         for metric in metrics
@@ -302,8 +302,8 @@ def side_bounds(sides: Mapping[str, Sequence[Record]]) -> Bounds:
 
 def invalid_text(sides: Mapping[str, Sequence[Record]]) -> str:
     """A text such as ``a trial of new is invalid``; '' if all are valid or suspect."""
-    spoilt = [name for name, some in sides.items() if any(r.verdict == "invalid" for r in some)]
-    return f"a trial of {' and of '.join(spoilt)} is invalid" if spoilt else ""
+    spoiled = [name for name, some in sides.items() if any(r.verdict == "invalid" for r in some)]
+    return f"a trial of {' and of '.join(spoiled)} is invalid" if spoiled else ""
 
 
 def is_closed(record: Record) -> bool:

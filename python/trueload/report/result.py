@@ -26,6 +26,7 @@ from trueload.report.times import quantile_text, times_text
 from trueload.report.tls import failure_reasons
 from trueload.text import plain
 from trueload.units import (
+    TOO_FEW,
     Ramp,
     format_count,
     format_duration,
@@ -40,6 +41,7 @@ from trueload.verdict.common import in_flight, times
 from trueload.verdict.limit import limit_text
 from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
+from trueload.verdict.window import ANSWERS_WARN
 
 HOSTS_NAMED = 3
 TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
@@ -267,6 +269,8 @@ def _throughput(record: Record) -> str:
     bytes_text = (
         f"in {format_size(found.bytes_in_per_s)}/s   out {format_size(found.bytes_out_per_s)}/s"
     )
+    if record.counts.ok < ANSWERS_WARN and not isinstance(record.plan.window.load, Turns):
+        return f"{times(record.counts.ok, 'answer')}: {TOO_FEW} for a rate"
     rate = at_least(format_rate(found.ok_per_s, "requests"), record.lower_bound)
     return f"{rate}   {bytes_text}"
 
@@ -275,6 +279,8 @@ def tail_text(record: Record) -> str:
     """A text: ``the last 1 of 1,000 took 4.0 s more``; empty if counting it would not matter."""
     tail, counted_ns = record.tail, record.throughput.counted_to_ns
     if tail is None or counted_ns is None or tail.ns < TAIL_SHOWN_FROM * counted_ns:
+        return ""
+    if tail.last >= record.counts.issued:
         return ""
     of = f"{format_count(tail.last)} of {format_count(record.counts.issued)}"
     return f"the last {of} took {format_duration(tail.ns)} more"

@@ -236,7 +236,7 @@ def _ranks(table: LoadTable) -> Iterator[str]:
     plural = "" if few == 1 else "s"
     yield (
         f"No ranks: {few} repetition{plural} are too few to rank, it takes"
-        f" {REPETITIONS_MIN} (--repeat {REPETITIONS_MIN}). Rows stand in order."
+        f" {REPETITIONS_MIN} (--repeat {REPETITIONS_MIN}). Rows are sorted, the best first."
     )
 
 

@@ -19,6 +19,7 @@ from trueload.search.judge import (
     Judgement,
     confirming_messages,
     has_good_answer,
+    is_cut,
     judge_broadcast,
     judge_recovery,
     judge_step,
@@ -47,7 +48,7 @@ class SearchPlan:
     ``step_ns`` is the length of each step; None lets each be as long as its percentiles need. On
     the axis ``clients``, of broadcasts, ``samples`` is the number of messages in each step but the
     confirming one, which has as many as its percentile needs. ``stop_on_loss`` ends the search at a
-    lost or doubled delivery.
+    lost or doubled delivery. With ``of_sessions`` a rate is of whole sessions of a scenario.
     """
 
     axis: Axis
@@ -56,6 +57,12 @@ class SearchPlan:
     step_ns: int | None
     samples: int = 0
     stop_on_loss: bool = False
+    of_sessions: bool = False
+
+    @property
+    def unit(self) -> str:
+        """The unit of the load: ``requests/s``, ``sessions/s``, ``connections`` or ``clients``."""
+        return "sessions/s" if self.of_sessions and self.axis == "rate" else UNITS[self.axis]
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,8 @@ def _never_began(taken: Sequence[StepResult]) -> bool:
 
 def outcome(plan: SearchPlan, taken: Sequence[StepResult]) -> Done | None:
     """Return the result of a search; None if it was cut short."""
+    if taken and is_cut(taken[-1].record):
+        return None
     if _never_began(taken) and taken[0].record.trouble is None and not taken[0].record.partial:
         return NoSafeLoad("gone", taken[0].next.load)
     if taken and _ends_by_loss(plan, taken[-1].record):

@@ -130,6 +130,8 @@ def judge_step(
     record that the limit applies to, if it is not ``record``.
     """
     values = tuple(_measured(part, of or record) for part in limit.parts)
+    if is_cut(record):
+        return Judgement("limited", "cut short", values)
     short = find_shortage(record)
     if short is not None:
         return Judgement("short", f"{short.limit}: {short.why}", values, short)
@@ -159,6 +161,11 @@ def judge_step(
     if ours and stage == "confirm":
         return Judgement("limited", ours, values)
     return Judgement("kept", ours or "", values)
+
+
+def is_cut(record: Record) -> bool:
+    """Whether a step was ended before its time, which says nothing of the server."""
+    return record.partial and record.trouble is None
 
 
 def judge_recovery(record: Record, limit: Condition, before: Record) -> Judgement:

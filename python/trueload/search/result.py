@@ -20,7 +20,7 @@ from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.broadcast_rows import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, NoSafeLoad, SafeLoad, Stage, Try
-from trueload.search.execute import UNITS, Axis, SearchPlan, StepResult, outcome, take
+from trueload.search.execute import Axis, SearchPlan, StepResult, outcome, take
 from trueload.search.judge import LimitValue, early_receipts, silence, unreached
 from trueload.text import plain
 from trueload.units import format_count, format_span
@@ -45,6 +45,7 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
         "precision": plan.bounds.precision,
         "step_ns": plan.step_ns,
         **(of_clients if plan.axis == "clients" else {}),
+        **({"of_sessions": True} if plan.of_sessions else {}),
     }
 
 
@@ -69,6 +70,7 @@ def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
         stored["step_ns"],
         samples=stored.get("samples", 0),
         stop_on_loss=stored.get("stop_on_loss", False),
+        of_sessions=stored.get("of_sessions", False),
     )
 
 
@@ -168,7 +170,7 @@ def result_json(plan: SearchPlan, taken: Sequence[StepResult]) -> dict[str, Any]
     found = done if isinstance(done, SafeLoad) else None
     return {
         "outcome": _outcome_word(done),
-        "unit": UNITS[plan.axis],
+        "unit": plan.unit,
         "load": found.load if found else None,
         "interval": {"low": found.load, "high": found.above} if found else None,
         "limited_by": limited_by(taken, found) if found else None,
@@ -205,7 +207,7 @@ def _step_json(plan: SearchPlan, taken: StepResult) -> dict[str, Any]:
         **taken.record.model_dump(mode="json"),
         "step": {
             "load": taken.next.load,
-            "unit": UNITS[plan.axis],
+            "unit": plan.unit,
             "stage": taken.next.stage,
             "outcome": taken.judgement.outcome,
             "why": taken.judgement.why,
@@ -359,7 +361,8 @@ def step_line(plan: SearchPlan, taken: StepResult) -> str:
 
 
 def load_text(plan: SearchPlan, load: float) -> str:
-    """Return a load as text: ``2,000 requests/s``, ``1 client``."""
+    """Return a load as text: ``2,000 requests/s``, ``1 session/s``, ``1 client``."""
     if plan.axis == "rate":
-        return f"{format_count(load)} request{'' if load == 1 else 's'}/s"
+        what = plan.unit.removesuffix("/s")
+        return f"{format_count(load)} {what if load != 1 else what.removesuffix('s')}/s"
     return f"{format_count(load)} {plan.axis if load != 1 else plan.axis.removesuffix('s')}"

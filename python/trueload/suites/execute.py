@@ -105,7 +105,7 @@ class Execution:
         )
 
     def execute(self) -> None:
-        """Everything of the plan that is not in the store yet, and again what the machine spoilt.
+        """Everything of the plan that is not in the store yet, and again what the machine spoiled.
         Ends early when stopped."""
         for key, subject_name in done_trials(self.store, self.run):
             self._done.add(key)
@@ -128,7 +128,7 @@ class Execution:
             self._take_again(of)
 
     def _take_again(self, done: int) -> None:
-        """Repetitions that the machine spoilt, as long as the plan's patience lasts."""
+        """Repetitions that the machine spoiled, as long as the plan's patience lasts."""
         began_s = time.monotonic()
         while trials_owed := self._owed():
             plural = "" if len(trials_owed) == 1 else "s"
@@ -274,7 +274,7 @@ class Execution:
     def _measure_with_all_hosts(
         self, trial: Trial, layout: Layout
     ) -> TrialResult | TrialFailure | None:
-        """Measure again what a lost host has spoilt. What was heard of it is kept. Raises
+        """Measure again what a lost host has spoiled. What was heard of it is kept. Raises
         ``HostsLostError`` if a host stays away."""
         why = ""
         for _ in range(TRIES_MAX):

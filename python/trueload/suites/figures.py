@@ -24,7 +24,7 @@ from trueload.verdict import CHECKS, client_parts
 from trueload.verdict.apachebench import ApacheBench
 
 # Checks that fail because of the machine or the generator, not of the subject: another
-# repetition can stand in for the one that they spoilt.
+# repetition can stand in for the one that they spoiled.
 MACHINE_CHECKS = frozenset(
     name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )

@@ -1,4 +1,4 @@
-"""Which repetitions are owed, because the machine spoilt others.
+"""Which repetitions are owed, because the machine spoiled others.
 
 How: a cell is owed as many repetitions as it lacks of those planned, once the ones that are unlike
 the rest of the run are left out. Each cell gets at most as many more as were planned, so that a
@@ -46,8 +46,8 @@ def taken(rows: CellRows) -> int:
 
 
 def _lacks(rows: CellRows) -> bool:
-    """Whether the machine spoilt some, and nothing else would make the row invalid anyway."""
+    """Whether the machine spoiled some, and nothing else would make the row invalid anyway."""
     alike = [each for each in rows.measured if not each.unlike]
-    spoilt = len(rows.measured) > len(alike)
+    spoiled = len(rows.measured) > len(alike)
     faulty = any(map(has_own_fault, rows.measured)) or bool(rows.failed)
-    return spoilt and not faulty and len(alike) < rows.planned
+    return spoiled and not faulty and len(alike) < rows.planned

@@ -325,8 +325,8 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
     """The verdict of a cell from its repetitions, with the reason in one line. Pure.
 
     A failure that is the subject's own in any repetition makes the cell invalid. Where the
-    machine spoilt repetitions, more than half of all must be left, and the cell is suspect. So it
-    is if less is left, but the spoilt ones have at least the throughput that they show.
+    machine spoiled repetitions, more than half of all must be left, and the cell is suspect. So it
+    is if less is left, but the spoiled ones have at least the throughput that they show.
     """
     total = len(done) + len(failed)
     invalid = [each for each in done if each.verdict == "invalid"]

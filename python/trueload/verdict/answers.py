@@ -68,7 +68,7 @@ UNSOLICITED = Definition(
         "Each reply must answer exactly one request, so replies twice or without a"
         " request make the throughput too high."
     ),
-    remedy="Mend the server: look at what it sends with `curl -v --http1.1` or tcpdump.",
+    remedy="Fix the server: look at what it sends with `curl -v --http1.1` or tcpdump.",
     per_host=True,
 )
 

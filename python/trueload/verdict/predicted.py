@@ -40,5 +40,5 @@ PREDICTED = Definition(
     of_client="the answers are the reference server's",
     fault="subject",
     meaning="An answer that is sent before its request has arrived cannot depend on that request.",
-    remedy="Mend the server: it must read a request before it answers.",
+    remedy="Fix the server: it must read a request before it answers.",
 )

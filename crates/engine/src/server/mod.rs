@@ -248,7 +248,7 @@ impl Server {
         connection: &mut Connection,
         answer: Answer,
     ) -> (Answer, u64) {
-        let answer = self.spoilt(connection, answer);
+        let answer = self.spoiled(connection, answer);
         if let Some(faults) = &self.faults {
             net.spend(faults.plan.work_ns);
         }
@@ -265,7 +265,7 @@ impl Server {
 
     /// The answer with the fault drawn for it.
     #[inline]
-    fn spoilt(&mut self, connection: &mut Connection, answer: Answer) -> Answer {
+    fn spoiled(&mut self, connection: &mut Connection, answer: Answer) -> Answer {
         let Some(faults) = &mut self.faults else { return answer };
         connection.asked += 1;
         let (fault, closes) = (faults.draw(), faults.closes(connection.asked));

@@ -41,7 +41,7 @@ mod tests {
             ("cut by a letter", b"\xce\xbaa\xe2x", Some(4)),
         ] {
             let mut checked = 0;
-            let spoilt =
+            let spoiled =
                 (1..=bytes.len()).position(|len| match beginning(&bytes[..len], checked) {
                     Ok(more) => {
                         checked = more;
@@ -49,7 +49,7 @@ mod tests {
                     }
                     Err(_) => true,
                 });
-            assert_eq!(spoilt, good, "{sentence}");
+            assert_eq!(spoiled, good, "{sentence}");
             assert_eq!(whole(bytes).is_ok(), good.is_none(), "{sentence}");
         }
         assert_eq!(beginning(b"\xf0\x9f\x98", 0), Ok(0), "the beginning of a character");

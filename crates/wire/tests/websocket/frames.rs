@@ -159,8 +159,8 @@ fn a_text_is_refused_at_the_byte_that_spoils_it() {
     }
     // The message goes on, the frame too, and nothing else comes: reported without waiting for
     // either.
-    for spoilt in [&b"\x01\x05a\xf4\x90"[..], b"\x81\x7e\x02\0\xce\xba\xed\xa0"] {
-        let lines = receive([spoilt], Role::Client, &SMALL).lines;
+    for spoiled in [&b"\x01\x05a\xf4\x90"[..], b"\x81\x7e\x02\0\xce\xba\xed\xa0"] {
+        let lines = receive([spoiled], Role::Client, &SMALL).lines;
         assert_eq!(lines, ["websocket payload: a text is not UTF-8"]);
     }
 }

@@ -25,7 +25,7 @@ from trueload.report.export import result_json
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
 from trueload.report.sheets import TRIALS, record_values
 from trueload.search.decide import SafeLoad
-from trueload.search.execute import UNITS, SearchPlan, StepResult
+from trueload.search.execute import SearchPlan, StepResult
 from trueload.search.execute import outcome as search_outcome
 from trueload.search.result import deciding, search_json, search_lines, sentence
 from trueload.units import NS_PER_S, format_count, format_size
@@ -70,8 +70,8 @@ class Search:
 
     @property
     def unit(self) -> str:
-        """The unit of the load: ``requests/s``, ``connections`` or ``clients``."""
-        return UNITS[self.plan.axis]
+        """The unit of the load: ``requests/s``, ``sessions/s``, ``connections`` or ``clients``."""
+        return self.plan.unit
 
     @property
     def is_lower_bound(self) -> bool:

@@ -22,7 +22,7 @@ from trueload.report.html.entries import CheckTally, RunReport, in_order, with_o
 from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import SafeLoad
-from trueload.search.execute import UNITS, SearchPlan, StepResult, outcome
+from trueload.search.execute import SearchPlan, StepResult, outcome
 from trueload.search.result import deciding, read_plan, read_steps, sentence
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.suites.figures import Figures, figures
@@ -278,7 +278,7 @@ def _search(
     timed = percentile_share(part.metric) is not None or part.metric == "mean"
     return Search(
         name=name,
-        unit=UNITS[plan.axis],
+        unit=plan.unit,
         limit=plan.limit.text,
         metric=part.metric,
         limit_ns=float(part.limit) if timed else None,
