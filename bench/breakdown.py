@@ -34,7 +34,7 @@ from process import BenchError, run
 from servers import reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from stacks import TCP, Frame, Stack, crate_of_files, folded, read_lines, read_stacks, shares
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import DriverName
 
 SAMPLES_PER_S = 2_999
 SECONDS = 5.0

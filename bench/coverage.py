@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from page import ACCURACY, write_section
 from trueload.buckets import Buckets, stretches
-from trueload.protocol.plan import Second
+from trueload.protocol.tick import Second
 from trueload.record.percentile_interval import percentile_interval
 from trueload.record.sample import Sample
 

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from process import BenchError, prepare
+from trueload.protocol.engine_options import DriverName, EngineOptions
 from trueload.protocol.exchange import ServicePlan
 from trueload.protocol.plan import (
     SERVE_HTTP,
-    DriverName,
     Duration,
-    EngineOptions,
     Generate,
     Lease,
     LoadPlan,

@@ -30,7 +30,7 @@ from results import marks, memory_table, table
 from rounds import ROUNDS, Cast, measure, minutes_of, parse_options, write_samples
 from servers import Server, by_command, nginx_http2
 from setting import SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import DriverName
 
 H2LOAD, BARE = "h2load", "a bare loop"
 BODIES = "reference, 64 KiB"

@@ -39,7 +39,9 @@ from standin_place import Stage, staged
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.protocol.plan import Duration, EngineOptions, Tick
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Duration
+from trueload.protocol.tick import Tick
 from trueload.record.schema import Record
 from trueload.request.traffic import Traffic as Sent
 from trueload.request.values import Request

@@ -44,7 +44,7 @@ from results import Sample, marks, memory_table, table
 from rounds import ROUNDS, Cast, measure, minutes_of, parse_options, write_samples
 from servers import Server, by_command, epoll, nginx, reference
 from setting import SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import DriverName
 
 
 def main() -> int:

@@ -26,11 +26,10 @@ from trueload.protocol.plan import (
     PhaseDone,
     PhaseStarted,
     Ready,
-    Second,
-    Tick,
     parse_from_engine,
     to_json,
 )
+from trueload.protocol.tick import Second, Tick
 from trueload.trial.spec import CLOSED
 from trueload.units import NS_PER_S
 

@@ -24,7 +24,7 @@ from process import BenchError
 from results import Sample
 from servers import Server, cpu_s_between
 from setting import GENERATOR_CPU
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import DriverName
 
 ROUNDS, ROUNDS_QUICK = 15, 3
 SECONDS, SECONDS_QUICK = 2.0, 1.0

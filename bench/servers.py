@@ -26,7 +26,7 @@ from setting import ROOT
 from trueload.commands.ab_servers import find_subject
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.machine.accounting import ProcessTree, TreeSample, usage
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import DriverName
 from trueload.runner.build import BuildError, build, in_use
 from trueload.runner.needs import missing
 from trueload.runner.process import substitute

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from recording import Recording, line_of, load
-from trueload.protocol.plan import Clock, Done, FromEngine, PhaseStarted, PhaseStopped
+from trueload.protocol.fleet import Clock
+from trueload.protocol.plan import Done, FromEngine, PhaseStarted, PhaseStopped
 from trueload.units import NS_PER_S
 
 MARK_NS = 1_234_567_890_123_456_789

@@ -41,8 +41,8 @@ from trueload.protocol.plan import (
     PhaseStarted,
     Ready,
     Serve,
-    ServerReport,
 )
+from trueload.protocol.server_report import ServerReport
 from trueload.trial.plan import make_plan
 from trueload.trial.spec import CLOSED
 

@@ -41,7 +41,7 @@ from page import ACCURACY, write_section
 from process import BenchError, run
 from servers import Server, reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.protocol.plan import DriverName
+from trueload.protocol.engine_options import DriverName
 from trueload.trial.spec import CLOSED
 from witness import Witness, build_witness, own_network
 

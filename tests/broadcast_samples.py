@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from samples import PHASE, distribution, good_record, histogram, plan
+from trueload.protocol.broadcast import DeliveryHistograms
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
-from trueload.protocol.plan import DeliveryHistograms, Requests, Turns
+from trueload.protocol.plan import Requests, Turns
 from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.schema import Record, RecordPlan
 

@@ -9,21 +9,13 @@ from typing import Any
 
 from trueload import hdr
 from trueload.machine.accounting import ProcessSample, TreeSample
+from trueload.protocol.connections import Slots
 from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.plan import (
-    Closed,
-    Counts,
-    Duration,
-    ExpectPlan,
-    Flow,
-    Generate,
-    Histograms,
-    Lateness,
-    Open,
-    Phase,
-    Second,
-    Slots,
-)
+from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.flow import Flow
+from trueload.protocol.lateness import Lateness
+from trueload.protocol.plan import Closed, Duration, Generate, Histograms, Open, Phase
+from trueload.protocol.tick import Counts, Second
 from trueload.record.account import TrialFacts
 from trueload.record.accounts.generator_times import GeneratorTime, GeneratorTimes
 from trueload.record.schema import (

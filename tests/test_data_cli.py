@@ -13,7 +13,8 @@ from harness import Trueload
 from targets_files import measure, write
 from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.plan import EngineOptions, Requests
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Requests
 from trueload.request.data import DataFile, open_data
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request

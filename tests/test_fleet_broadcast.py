@@ -15,7 +15,8 @@ from samples import check_of
 from test_fleet_live import MS, engines, hosts
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.protocol.plan import EngineOptions, Requests, Turns
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Requests, Turns
 from trueload.protocol.shootout import Dialect
 from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.schema import Record

@@ -23,16 +23,9 @@ from trueload.errors import UserError
 from trueload.metrics.tally import Tally
 from trueload.places import EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
-from trueload.protocol.plan import (
-    Closed,
-    Duration,
-    EngineOptions,
-    LoadPlan,
-    Open,
-    Requests,
-    Stage,
-    Tick,
-)
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests, Stage
+from trueload.protocol.tick import Tick
 from trueload.request.traffic import Traffic
 from trueload.request.values import OriginSpec, Request, TargetSpec
 from trueload.stats import decode_histogram

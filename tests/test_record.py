@@ -24,7 +24,9 @@ from trueload.engines.engine import (
     seen_since_mark,
 )
 from trueload.protocol.exchange import ServeHttp
-from trueload.protocol.plan import Faults, Serve, ServerReport
+from trueload.protocol.faults import Faults
+from trueload.protocol.plan import Serve
+from trueload.protocol.server_report import ServerReport
 
 pytestmark = pytest.mark.engine
 

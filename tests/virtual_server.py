@@ -15,7 +15,8 @@ from typing import Any
 
 from samples import PHASE, counts, flow, good_record, slots, sparse_index
 from samples import histogram as encoded
-from trueload.protocol.plan import Duration, Second
+from trueload.protocol.plan import Duration
+from trueload.protocol.tick import Second
 from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.verdict import judge

@@ -6,7 +6,7 @@ import pytest
 from trueload.engines.bins import BINS_MOST, Bins
 from trueload.engines.merge import Series
 from trueload.protocol.packed import PackedCounts
-from trueload.protocol.plan import Counts, Second, Sparse
+from trueload.protocol.tick import Counts, Second, Sparse
 
 DAY_S = 86_400
 

@@ -32,7 +32,8 @@ from trueload.compare.trials import (
 )
 from trueload.errors import UserError
 from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.plan import Histograms, Open, Second, Stage
+from trueload.protocol.plan import Histograms, Open, Stage
+from trueload.protocol.tick import Second
 from trueload.record.core_latency import HANDED
 from trueload.record.core_latency import MOVED as MOVED_BY_HOST
 from trueload.record.schema import CoreLatency, Record, Throughput

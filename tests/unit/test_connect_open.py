@@ -9,8 +9,8 @@ import pytest
 from samples import counts, good_record, histogram, trial_facts
 from trueload.commands.http import read_job
 from trueload.errors import UserError
+from trueload.protocol.openings import Openings as Seen
 from trueload.protocol.plan import Open
-from trueload.protocol.plan import Openings as Seen
 from trueload.record.accounts.openings import OPENINGS, Openings
 from trueload.record.thresholds import crossed
 from trueload.report.accounts.openings import OPENINGS as OPENINGS_SHOWN

@@ -23,7 +23,8 @@ from trueload.compare.trials import compare, compare_records, crossed_rows
 from trueload.metrics import names
 from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
-from trueload.protocol.plan import Counts, Histograms, Second, Tick
+from trueload.protocol.plan import Histograms
+from trueload.protocol.tick import Counts, Second, Tick
 from trueload.record import figures
 from trueload.record.accounts.targets import TargetRecord
 from trueload.record.outcomes import Outcomes

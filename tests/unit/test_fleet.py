@@ -15,9 +15,11 @@ from trueload import hdr
 from trueload.engines.clock import Comparison, Reading
 from trueload.engines.merge import Series, merge_connections, merge_counts, merge_ready, merge_slots
 from trueload.engines.ticks import Ticks
+from trueload.protocol.connections import Connections, Slots
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
-from trueload.protocol.flow import Work
-from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
+from trueload.protocol.flow import Backlog, Flow, Work
+from trueload.protocol.plan import Ready
+from trueload.protocol.tick import Second, Tick
 from trueload.record.accounts.flow import FLOW
 from trueload.record.schema import Check, Host, RecordPlan
 from trueload.report.accounts.hosts import HOSTS_SHOWN, host_lines

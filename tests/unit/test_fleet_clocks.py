@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from samples import GOOD_HOST, check_of, distribution, histogram
 from trueload.engines.clock import DRIFT_NS_PER_NS, Comparison, Offset, SharedOffset, bounds_across
 from trueload.engines.clock import Reading as Answer
-from trueload.protocol.plan import Deliveries as Reported
-from trueload.protocol.plan import DeliveryHistograms
+from trueload.protocol.broadcast import Deliveries as Reported
+from trueload.protocol.broadcast import DeliveryHistograms
 from trueload.record.accounts.deliveries import DELIVERIES, Deliveries
 from trueload.record.schema import Check, Host, Record
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from samples import flow, good_record
-from trueload.protocol.plan import Backlog, PhaseDone, parse_from_engine
+from trueload.protocol.flow import Backlog
+from trueload.protocol.plan import PhaseDone, parse_from_engine
 from trueload.record.schema import Record
 
 EXAMPLES = Path(__file__).parents[2] / "schema" / "examples" / "from-engine.jsonl"

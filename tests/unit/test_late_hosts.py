@@ -18,7 +18,8 @@ from trueload.places.late_hosts import LateHosts
 from trueload.places.names import HostRange, Placement, parse_place
 from trueload.places.open import prepare
 from trueload.places.ray.cluster import suitable
-from trueload.protocol.plan import Closed, Requests, Second
+from trueload.protocol.plan import Closed, Requests
+from trueload.protocol.tick import Second
 from trueload.record.schema import Host
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request

@@ -11,7 +11,8 @@ from trueload.engines.host_ticks import HOST_SECONDS_MOST, condensed
 from trueload.engines.twins import numbers_of
 from trueload.errors import UserError
 from trueload.places.names import GeneratorHost, Placement, RayCluster, SshHost
-from trueload.protocol.plan import Machine, Second
+from trueload.protocol.fleet import Machine
+from trueload.protocol.tick import Second
 from trueload.record.schema import Host, Trouble
 from trueload.report.accounts.hosts import HOSTS_SHOWN, host_lines
 from trueload.report.result import result_lines

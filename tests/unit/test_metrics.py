@@ -24,7 +24,8 @@ from trueload.metrics.otlp import make_data
 from trueload.metrics.scrape import Collector
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times, make_times
-from trueload.protocol.plan import Histograms, Tick
+from trueload.protocol.plan import Histograms
+from trueload.protocol.tick import Tick
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
 from trueload.trial.spec import HostTick, Load, Progress, TrialSpec, open_load

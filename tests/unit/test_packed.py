@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from trueload.protocol.packed import INDEXES, Packed, PackedCounts, SparseSum
-from trueload.protocol.plan import Second, parse_from_engine
+from trueload.protocol.plan import parse_from_engine
+from trueload.protocol.tick import Second
 from trueload.zigzag import COUNT_MOST
 
 FIELD = TypeAdapter(Packed)

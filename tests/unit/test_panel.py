@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import counts
 from trueload.protocol.cpu_time import CpuTime
-from trueload.protocol.plan import Requests, Tick
+from trueload.protocol.plan import Requests
+from trueload.protocol.tick import Tick
 from trueload.report.course import POINTS, Course
 from trueload.report.draw import inside
 from trueload.report.heading import Heading

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 from samples import counts
-from trueload.protocol.plan import Requests, Tick
+from trueload.protocol.plan import Requests
+from trueload.protocol.tick import Tick
 from trueload.report.progress_log import line, progress_logger
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request

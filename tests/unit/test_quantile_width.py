@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from samples import check_of, counts, good_record, histogram
-from trueload.protocol.plan import Second
+from trueload.protocol.tick import Second
 from trueload.record.schema import Claim, Status
 from trueload.units import NS_PER_S
 

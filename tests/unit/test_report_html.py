@@ -16,7 +16,8 @@ import html5lib
 import pytest
 from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records, read, report_of
 from samples import counts, good_record, histogram, staged
-from trueload.protocol.plan import Histograms, Second
+from trueload.protocol.plan import Histograms
+from trueload.protocol.tick import Second
 from trueload.published.tables import broadcast_curves
 from trueload.record.schema import CoreLatency, Record
 from trueload.repetitions import Interval

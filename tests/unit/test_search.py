@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import OK, counts, good_record
 from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, failing, nobody
-from trueload.protocol.plan import Duration, EngineOptions
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Duration
 from trueload.record.certainty import Ruling
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import LIMIT, parse_condition

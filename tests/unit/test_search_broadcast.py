@@ -9,7 +9,7 @@ import pytest
 from broadcast_samples import DELIVERED, MESSAGES, broadcast
 from samples import histogram
 from trueload.errors import ExitCode, UserError
-from trueload.protocol.plan import DeliveryHistograms
+from trueload.protocol.broadcast import DeliveryHistograms
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.decide import Stage, Try

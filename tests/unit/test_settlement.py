@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 from samples import histogram
 from trueload.engines.settlement import Settlement
-from trueload.protocol.broadcast import FailedMessage, Sent
-from trueload.protocol.plan import Deliveries, DeliveryHistograms, PhaseSent, Settled
+from trueload.protocol.broadcast import (
+    Deliveries,
+    DeliveryHistograms,
+    FailedMessage,
+    PhaseSent,
+    Sent,
+    Settled,
+)
 from trueload.record.accounts.deliveries import DELIVERIES
 from trueload.stats import decode_histogram
 

@@ -10,9 +10,9 @@ import pytest
 from report_samples import html, put_records
 from samples import counts, good_record, histogram, trial_facts
 from trueload.errors import UserError
-from trueload.protocol.plan import Streams as Seen
 from trueload.protocol.request_options import StreamOptions
 from trueload.protocol.streams import EndContent, EndEvent, StreamHistograms
+from trueload.protocol.streams import Streams as Seen
 from trueload.record.accounts.streams import STREAMS, Streams, add_streams
 from trueload.record.thresholds import STREAMS_FAIL_ON, crossed, parse_condition
 from trueload.report.accounts.streams import STREAMS as STREAMS_SHOWN

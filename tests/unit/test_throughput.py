@@ -13,19 +13,9 @@ from statistics import pstdev
 
 import pytest
 import samples
-from trueload.protocol.plan import (
-    Backlog,
-    Closed,
-    Duration,
-    Flow,
-    Measurement,
-    Open,
-    Phase,
-    Requests,
-    Second,
-    Stage,
-    Work,
-)
+from trueload.protocol.flow import Backlog, Flow, Work
+from trueload.protocol.plan import Closed, Duration, Measurement, Open, Phase, Requests, Stage
+from trueload.protocol.tick import Second
 from trueload.record.schema import Tail
 from trueload.record.throughput import (
     filling_ns,

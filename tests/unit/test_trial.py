@@ -15,7 +15,8 @@ from trueload.engines import engine as engine_module
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
-from trueload.protocol.plan import Duration, EngineOptions, Requests
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Duration, Requests
 from trueload.record.schema import CoreLatency, Record
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request

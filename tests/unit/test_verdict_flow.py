@@ -24,8 +24,9 @@ from samples import (
     sparse_index,
     staged,
 )
+from trueload.protocol.flow import Backlog, Flow
 from trueload.protocol.load_options import Arrivals
-from trueload.protocol.plan import Backlog, Closed, Flow
+from trueload.protocol.plan import Closed
 from trueload.record.schema import Record, RecordPlan, Status, Warmup
 from trueload.stats import Distribution, decode_histogram
 from trueload.verdict import judge

@@ -16,20 +16,14 @@ from trueload.assemble.server import allowed_cpus, make_server, over_window, tre
 from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
+from trueload.protocol.engine_options import CONNECT_RATE_PER_S
 from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.plan import (
-    CONNECT_RATE_PER_S,
-    Closed,
-    Counts,
-    ExpectPlan,
-    Flow,
-    Generate,
-    Phase,
-    Requests,
-    Second,
-)
+from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.flow import Flow
+from trueload.protocol.plan import Closed, Generate, Phase, Requests
 from trueload.protocol.server_report import ServerReport
 from trueload.protocol.sums import add_counts
+from trueload.protocol.tick import Counts, Second
 from trueload.record.client import ClientTask, interval_ns, make_client_end, took_ns
 from trueload.record.schema import (
     SCHEMA,

@@ -9,7 +9,7 @@ from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.server import tree_throttled_share
 from trueload.machine.accounting import TreeSample, machine_usage, usage
 from trueload.machine.noise import CpuUse, beside, cpu_use, wait_of
-from trueload.protocol.plan import CpuLooks
+from trueload.protocol.fleet import CpuLooks
 from trueload.record.schema import CpuSpeed, CpuWait
 from trueload.units import NS_PER_S
 

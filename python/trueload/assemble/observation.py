@@ -10,7 +10,9 @@ from trueload.engines.bins import Bins
 from trueload.engines.member import HostReport
 from trueload.machine.accounting import MachineSample, TreeSample
 from trueload.machine.noise import NoiseSample
-from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Sparse, Speeds, Tick
+from trueload.protocol.fleet import Speeds
+from trueload.protocol.plan import Generate, Measurement, Phase, Ready
+from trueload.protocol.tick import Sparse, Tick
 from trueload.record.account import Step
 from trueload.record.schema import NO_CLAIM, Claim, CoreLatency, Environment, ServerSource, Trouble
 from trueload.units import NS_PER_S

@@ -21,9 +21,10 @@ from trueload.assemble.server import (
     tree_throttled_share,
 )
 from trueload.machine.accounting import accounts_for_all, covers
-from trueload.protocol import plan
+from trueload.protocol import connections, plan
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan, WsEchoPlan
-from trueload.protocol.plan import Counts, Generate, Histograms, Measurement, Ready, Requests, Tick
+from trueload.protocol.plan import Generate, Histograms, Measurement, Ready, Requests
+from trueload.protocol.tick import Counts, Tick
 from trueload.record import figures
 from trueload.record.account import TrialFacts
 from trueload.record.accounts import ACCOUNTS
@@ -57,10 +58,10 @@ NO_COUNTS = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
 )
 # Placeholders for a phase that left no measurement; the record has null in their place.
-NO_CONNECTIONS = plan.Connections(
+NO_CONNECTIONS = connections.Connections(
     requested=0, established=0, reconnects=0, down=0, outage_ns=0, outages=0, family=""
 )
-NO_SLOTS = plan.Slots(
+NO_SLOTS = connections.Slots(
     asked=0,
     never_answered=0,
     answers_sum=0,

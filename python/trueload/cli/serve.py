@@ -35,7 +35,8 @@ from trueload.interrupt import Interrupt
 from trueload.places.names import ThisMachine
 from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp
-from trueload.protocol.plan import Done, Error, Ready, Serve, Served, ServerReport
+from trueload.protocol.plan import Done, Error, Ready, Serve, Served
+from trueload.protocol.server_report import ServerReport
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from trueload.commands.job import Workload
 from trueload.commands.measure_options import SearchAxis
 from trueload.errors import UserError
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.plan import EngineOptions
 from trueload.record.accounts.openings import CONNECT, FIRST_BYTE, FULL, RESUMED
 from trueload.record.thresholds import FAIL_ON, STREAMS_FAIL_ON, Form
 

@@ -32,9 +32,9 @@ from trueload.commands.search import choose_search, started
 from trueload.commands.slow_connections import check_slow_clients
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
 from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.follow import check_load

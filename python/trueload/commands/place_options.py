@@ -17,8 +17,8 @@ from trueload.errors import UserError
 from trueload.machine.processes import identity
 from trueload.places import names
 from trueload.places.names import Placement
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, option, positive_count
-from trueload.protocol.plan import EngineOptions
 
 LATE_HOSTS_MAX = 64  # they join one after the other
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT

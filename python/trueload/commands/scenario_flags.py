@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.errors import UserError
-from trueload.protocol.plan import EngineOptions, Requests
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Requests
 from trueload.request.steps import StepSpec
 from trueload.trial.spec import Load
 from trueload.units import format_span

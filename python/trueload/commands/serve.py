@@ -31,19 +31,10 @@ from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
 from trueload.places.names import Named, ThisMachine
+from trueload.protocol.engine_options import ThreadOptions
 from trueload.protocol.exchange import ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
-from trueload.protocol.plan import (
-    Blob,
-    Done,
-    Error,
-    Ready,
-    Serve,
-    Served,
-    ServeGiven,
-    ServeSelfSigned,
-    ServeTlsPlan,
-    ThreadOptions,
-)
+from trueload.protocol.plan import Blob, Done, Error, Ready, Serve, Served
+from trueload.protocol.tls import ServeGiven, ServeSelfSigned, ServeTlsPlan
 from trueload.request.exchange import Exchange, WsBroadcast, WsEcho
 from trueload.request.route import UNIX, socket_path
 from trueload.trial.spec import Interrupt as InterruptRequest

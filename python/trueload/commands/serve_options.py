@@ -7,7 +7,9 @@ from typing import Literal, get_args
 from trueload.commands.measure_options import JsonOptions
 from trueload.commands.place_options import ServerPlaceOptions
 from trueload.errors import UserError
+from trueload.protocol.engine_options import ThreadOptions
 from trueload.protocol.exchange import ServeHttp2
+from trueload.protocol.faults import Faults
 from trueload.protocol.load_options import parse_seed
 from trueload.protocol.option import (
     FLAG,
@@ -19,7 +21,6 @@ from trueload.protocol.option import (
     option,
     positive_span,
 )
-from trueload.protocol.plan import Faults, ThreadOptions
 from trueload.protocol.request_options import DialectOptions, IdentityOptions
 from trueload.units import parse_count, parse_share
 

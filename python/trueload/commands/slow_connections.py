@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from trueload.commands.job import Workload
 from trueload.errors import UserError
-from trueload.protocol.engine_options import show_byte_rate
-from trueload.protocol.plan import EngineOptions
+from trueload.protocol.engine_options import EngineOptions, show_byte_rate
 from trueload.units import NS_PER_S, format_size, format_span
 
 _ROUND_NS = NS_PER_S // 10

@@ -34,8 +34,8 @@ from trueload.metrics.exports import exporting
 from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
 from trueload.places.names import HERE, Placement
 from trueload.protocol.client import ClientContract
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Record
 from trueload.report.live import stop_key
 from trueload.report.suite_json import plan_json, read_plan

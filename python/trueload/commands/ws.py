@@ -30,9 +30,10 @@ from trueload.commands.place_options import (
 from trueload.commands.request_flags import read_local_addresses
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.exchange import Dialect
 from trueload.protocol.option import flag_of
-from trueload.protocol.plan import EngineOptions, Requests, Turns
+from trueload.protocol.plan import Requests, Turns
 from trueload.protocol.request_options import (
     ModeOptions,
     TlsOptions,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trueload.protocol.packed import PackedCounts
-from trueload.protocol.plan import Counts, Second, Sparse
+from trueload.protocol.tick import Counts, Second, Sparse
 
 BINS_MOST = 3_600
 

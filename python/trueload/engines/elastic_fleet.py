@@ -22,10 +22,9 @@ from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
-from trueload.protocol.fleet import LoadShare, Share, parts_of
+from trueload.protocol.fleet import Clock, LoadShare, Share, parts_of
 from trueload.protocol.plan import (
     Blob,
-    Clock,
     Done,
     Duration,
     Error,

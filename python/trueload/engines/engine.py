@@ -33,11 +33,9 @@ from trueload.places import (
     Sink,
 )
 from trueload.places.local import LocalPlace
+from trueload.protocol.fleet import AskDistance, AskSpeeds, Distance, Speeds
 from trueload.protocol.plan import (
     PROTOCOL,
-    AskDistance,
-    AskSpeeds,
-    Distance,
     Done,
     Error,
     FromEngine,
@@ -45,13 +43,12 @@ from trueload.protocol.plan import (
     Lease,
     Mark,
     Ready,
-    ServerReport,
-    Speeds,
     Stop,
     ToEngine,
     parse_from_engine,
     to_line,
 )
+from trueload.protocol.server_report import ServerReport
 from trueload.text import signal_text
 
 BINARY = "trueload-engine"

@@ -36,9 +36,9 @@ from trueload.engines.ticks import Ticks
 from trueload.engines.twins import numbers_of
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost, LinkLostError
-from trueload.protocol.fleet import parts_of
+from trueload.protocol.broadcast import PhaseSent, Settle, Settled
+from trueload.protocol.fleet import Clock, parts_of
 from trueload.protocol.plan import (
-    Clock,
     Done,
     Duration,
     Error,
@@ -47,17 +47,14 @@ from trueload.protocol.plan import (
     Hello,
     Phase,
     PhaseDone,
-    PhaseSent,
     PhaseStarted,
     PhaseStopped,
     Ready,
-    Settle,
-    Settled,
     Stop,
-    Tick,
     ToEngine,
     Turns,
 )
+from trueload.protocol.tick import Tick
 from trueload.text import listed
 from trueload.units import NS_PER_S
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from trueload.engines.bins import Bins
 from trueload.protocol.packed import PackedCounts, SparseSum
-from trueload.protocol.plan import Second, Tick
+from trueload.protocol.tick import Second, Tick
 from trueload.units import NS_PER_S
 
 HOST_SECONDS_MOST = 120  # of each host; in a longer phase one stands for several seconds

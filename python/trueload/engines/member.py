@@ -15,8 +15,9 @@ from trueload.engines.merge import Span
 from trueload.engines.questions import Questions
 from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.fleet import LoadShare
-from trueload.protocol.plan import Clock, Generate, Machine, Measurement, Ready, Tick
+from trueload.protocol.fleet import Clock, LoadShare, Machine
+from trueload.protocol.plan import Generate, Measurement, Ready
+from trueload.protocol.tick import Tick
 from trueload.units import NS_PER_S, format_duration
 
 

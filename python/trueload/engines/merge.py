@@ -9,21 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from trueload.protocol.connections import Connections, IdleClosed, Slots
+from trueload.protocol.fleet import MachineShares
+from trueload.protocol.lateness import Lateness, Stalls
 from trueload.protocol.packed import PackedCounts, SparseSum
-from trueload.protocol.plan import (
-    Connections,
-    Counts,
-    Generator,
-    IdleClosed,
-    Lateness,
-    MachineShares,
-    Measurement,
-    Ready,
-    Second,
-    Slots,
-    Stalls,
-)
+from trueload.protocol.plan import Generator, Measurement, Ready
 from trueload.protocol.sums import add_histograms, add_up, sums
+from trueload.protocol.tick import Counts, Second
 from trueload.record.accounts import MESSAGES
 
 

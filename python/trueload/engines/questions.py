@@ -8,7 +8,7 @@ import time
 from trueload.deadline import seconds_left
 from trueload.engines.clock import Comparison, Offset, Reading
 from trueload.engines.engine import Engine, EngineError
-from trueload.protocol.plan import AskClock, Clock
+from trueload.protocol.fleet import AskClock, Clock
 
 COMPARED_AT_START = 8  # questions before anything is agreed: the quickest of them counts
 COMPARE_S = 5.0

@@ -7,8 +7,7 @@ every engine come out. Each message is settled where it arrives; nothing is coun
 
 from __future__ import annotations
 
-from trueload.protocol.broadcast import FailedMessage, Sent
-from trueload.protocol.plan import Charge, PhaseSent, Settle, Settled
+from trueload.protocol.broadcast import Charge, FailedMessage, PhaseSent, Sent, Settle, Settled
 
 
 class Settlement:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from trueload.engines.merge import merge_counts
 from trueload.protocol.packed import SparseSum
-from trueload.protocol.plan import Tick
 from trueload.protocol.sums import sums
+from trueload.protocol.tick import Tick
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 

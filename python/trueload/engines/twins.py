@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from trueload.protocol.plan import Machine
+from trueload.protocol.fleet import Machine
 
 Numbers = list[int | None]
 

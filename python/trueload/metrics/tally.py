@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
-from trueload.protocol.plan import Counts, Tick
+from trueload.protocol.tick import Counts, Tick
 from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, Host, Record, Verdict

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from trueload.protocol.plan import Model
+from trueload.protocol.model import Model
 
 Peer = Literal[
     "reference", "refuse", "reset", "error", "mixed", "silent", "refuse-streams", "go-away"

@@ -14,74 +14,39 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from trueload import hdr
-from trueload.protocol.broadcast import Charge as Charge
-from trueload.protocol.broadcast import Deliveries as Deliveries
-from trueload.protocol.broadcast import DeliveryHistograms as DeliveryHistograms
-from trueload.protocol.broadcast import PhaseSent as PhaseSent
-from trueload.protocol.broadcast import Settle as Settle
-from trueload.protocol.broadcast import Settled as Settled
-from trueload.protocol.connections import Connections as Connections
-from trueload.protocol.connections import IdleClosed as IdleClosed
-from trueload.protocol.connections import Slots as Slots
-from trueload.protocol.data import DataPlan as DataPlan
-from trueload.protocol.data import DataUse as DataUse
-from trueload.protocol.early_answers import EarlyAnswers as EarlyAnswers
-from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
-from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
-from trueload.protocol.engine_options import DriverName as DriverName
-from trueload.protocol.engine_options import EngineOptions as EngineOptions
-from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
+from trueload.protocol.broadcast import Charge, Deliveries, PhaseSent, Settle, Settled
+from trueload.protocol.connections import Connections, Slots
+from trueload.protocol.data import DataUse
+from trueload.protocol.early_answers import EarlyAnswers
+from trueload.protocol.engine_options import EngineOptions, ThreadOptions
 from trueload.protocol.exchange import ServeHttp, ServicePlan
-from trueload.protocol.expect import ExpectPlan as ExpectPlan
-from trueload.protocol.faults import Faults as Faults
-from trueload.protocol.fleet import WHOLE
-from trueload.protocol.fleet import AskClock as AskClock
-from trueload.protocol.fleet import AskDistance as AskDistance
-from trueload.protocol.fleet import AskSpeeds as AskSpeeds
-from trueload.protocol.fleet import Clock as Clock
-from trueload.protocol.fleet import CpuLooks as CpuLooks
-from trueload.protocol.fleet import Distance as Distance
-from trueload.protocol.fleet import LoadShare as LoadShare
-from trueload.protocol.fleet import Machine as Machine
-from trueload.protocol.fleet import MachineShares as MachineShares
-from trueload.protocol.fleet import Share as Share
-from trueload.protocol.fleet import Speeds as Speeds
-from trueload.protocol.flow import Backlog as Backlog
-from trueload.protocol.flow import Flow as Flow
-from trueload.protocol.flow import Work as Work
-from trueload.protocol.http2 import Http2 as Http2
-from trueload.protocol.kinds import Kinds as Kinds
-from trueload.protocol.lateness import Lateness as Lateness
-from trueload.protocol.lateness import Stalls as Stalls
-from trueload.protocol.model import Model as Model
-from trueload.protocol.model import left_out
-from trueload.protocol.openings import Openings as Openings
-from trueload.protocol.origins import OriginConnections as OriginConnections
-from trueload.protocol.origins import OriginPlan as OriginPlan
-from trueload.protocol.redirects import Redirects as Redirects
-from trueload.protocol.replay import ReplayPlan as ReplayPlan
-from trueload.protocol.scenario import Sessions as Sessions
-from trueload.protocol.scenario import StepPlan as StepPlan
-from trueload.protocol.server_report import Concurrent as Concurrent
-from trueload.protocol.server_report import Quantiles as Quantiles
-from trueload.protocol.server_report import ServerReport as ServerReport
-from trueload.protocol.server_report import Span as Span
-from trueload.protocol.streams import StreamPlan as StreamPlan
-from trueload.protocol.streams import Streams as Streams
-from trueload.protocol.tick import Counts as Counts
-from trueload.protocol.tick import Second as Second
-from trueload.protocol.tick import Sparse as Sparse
-from trueload.protocol.tick import Tick as Tick
-from trueload.protocol.tls import ServeGiven as ServeGiven
-from trueload.protocol.tls import ServeSelfSigned as ServeSelfSigned
-from trueload.protocol.tls import ServeTlsPlan as ServeTlsPlan
-from trueload.protocol.tls import TlsPlan as TlsPlan
-from trueload.protocol.tls import TrustAnybody as TrustAnybody
-from trueload.protocol.tls import TrustGiven as TrustGiven
-from trueload.protocol.tls import TrustPlan as TrustPlan
-from trueload.protocol.tls import TrustSystem as TrustSystem
-from trueload.protocol.traffic import TargetPlan as TargetPlan
-from trueload.protocol.traffic import TrafficPlan as TrafficPlan
+from trueload.protocol.fleet import (
+    WHOLE,
+    AskClock,
+    AskDistance,
+    AskSpeeds,
+    Clock,
+    Distance,
+    LoadShare,
+    Machine,
+    MachineShares,
+    Share,
+    Speeds,
+)
+from trueload.protocol.flow import Flow
+from trueload.protocol.http2 import Http2
+from trueload.protocol.kinds import Kinds
+from trueload.protocol.lateness import Lateness
+from trueload.protocol.model import Model, left_out
+from trueload.protocol.openings import Openings
+from trueload.protocol.origins import OriginConnections
+from trueload.protocol.redirects import Redirects
+from trueload.protocol.scenario import Sessions
+from trueload.protocol.server_report import ServerReport
+from trueload.protocol.streams import Streams
+from trueload.protocol.tick import Counts, Second, Sparse, Tick
+from trueload.protocol.tls import ServeTlsPlan
+from trueload.protocol.traffic import TrafficPlan
 
 PROTOCOL = 1
 """Version of the protocol; ``hello`` has it, and a plan must name it. The comment on the engine's

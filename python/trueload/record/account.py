@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueload.machine.accounting import TreeSample
-from trueload.protocol.plan import Counts, Generate, Measurement, Ready
+from trueload.protocol.plan import Generate, Measurement, Ready
 from trueload.protocol.sums import add_up
+from trueload.protocol.tick import Counts
 from trueload.record.sample import Sample
 
 

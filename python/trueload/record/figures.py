@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from trueload import hdr
 from trueload.buckets import Buckets
-from trueload.protocol.plan import Measurement, Second
+from trueload.protocol.plan import Measurement
+from trueload.protocol.tick import Second
 from trueload.record.account import Account
 from trueload.record.accounts import ACCOUNTS
 from trueload.record.accounts.deliveries import of_deliveries

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from trueload.protocol.model import Model, left_out
-from trueload.protocol.plan import Counts, TargetCounts
+from trueload.protocol.plan import TargetCounts
+from trueload.protocol.tick import Counts
 
 
 class Outcomes(Model):

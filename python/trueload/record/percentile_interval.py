@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from trueload.protocol.plan import Second
+from trueload.protocol.tick import Second
 from trueload.record.sample import Sample
 from trueload.stats import Z_95, student_t
 from trueload.units import format_share

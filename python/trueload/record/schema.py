@@ -12,21 +12,14 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from trueload.protocol.connections import Slots
 from trueload.protocol.data import DataUse
-from trueload.protocol.model import left_out
-from trueload.protocol.plan import (
-    Counts,
-    Datagrams,
-    EarlyAnswers,
-    Flow,
-    Generate,
-    Histograms,
-    Lateness,
-    Model,
-    Phase,
-    Second,
-    Slots,
-)
+from trueload.protocol.early_answers import EarlyAnswers
+from trueload.protocol.flow import Flow
+from trueload.protocol.lateness import Lateness
+from trueload.protocol.model import Model, left_out
+from trueload.protocol.plan import Datagrams, Generate, Histograms, Phase
+from trueload.protocol.tick import Counts, Second
 from trueload.record.accounts.answers import Answers
 from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.accounts.generator_times import GeneratorTimes

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueload.protocol.plan import Stalls
+from trueload.protocol.lateness import Stalls
 from trueload.record.sample import StallGroup
 from trueload.record.schema import Record
 from trueload.request.route import is_loopback

@@ -14,16 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.protocol.plan import (
-    Backlog,
-    Duration,
-    Flow,
-    LoadPlan,
-    Measurement,
-    Open,
-    Phase,
-    Turns,
-)
+from trueload.protocol.flow import Backlog, Flow
+from trueload.protocol.plan import Duration, LoadPlan, Measurement, Open, Phase, Turns
 from trueload.record.schema import Record, Tail, Throughput
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trueload.protocol.cpu_time import CpuTime, cpus_of
-from trueload.protocol.plan import Counts, Tick
+from trueload.protocol.tick import Counts, Tick
 from trueload.record import figures
 from trueload.record.figures import Sample
 from trueload.stats import Distribution, Quantile

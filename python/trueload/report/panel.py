@@ -12,7 +12,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from trueload.protocol.plan import Open, Stage, Tick
+from trueload.protocol.plan import Open, Stage
+from trueload.protocol.tick import Tick
 from trueload.record import figures
 from trueload.report.course import Course, Point, busy_of, per_s_of, recent_service, seconds_of
 from trueload.report.doubts import doubts

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trueload.protocol.plan import Closed, Counts, Duration, LoadPlan, Open, Requests, Stage, Turns
+from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Turns
+from trueload.protocol.tick import Counts
 from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
 from trueload.record.certainty import usable_text

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from trueload.protocol.plan import Concurrent, ServerReport
-from trueload.protocol.server_report import Quantiles
+from trueload.protocol.server_report import Concurrent, Quantiles, ServerReport
 from trueload.stats import is_too_few
 from trueload.units import format_bound, format_duration, largest_text
 

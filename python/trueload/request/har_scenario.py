@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from trueload.errors import UserError
-from trueload.protocol.plan import ENGINE_DEFAULTS
+from trueload.protocol.engine_options import ENGINE_DEFAULTS
 from trueload.request.har import Har, HarEntry
 from trueload.request.recorded_request import RecordedRequest, choose_host
 from trueload.request.scenario import FILE_BYTES_MAX, NAME_LENGTH_MAX, STEPS_MAX, has_places

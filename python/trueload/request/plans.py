@@ -10,16 +10,10 @@ import hashlib
 from collections.abc import Sequence
 
 from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.plan import (
-    ExpectPlan,
-    OriginPlan,
-    TargetPlan,
-    TlsPlan,
-    TrustAnybody,
-    TrustGiven,
-    TrustPlan,
-    TrustSystem,
-)
+from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.origins import OriginPlan
+from trueload.protocol.tls import TlsPlan, TrustAnybody, TrustGiven, TrustPlan, TrustSystem
+from trueload.protocol.traffic import TargetPlan
 from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
 
 PLACES = ("{counter}", "{random}")

@@ -16,7 +16,8 @@ from trueload.engines.engine import Engine, await_listening, seen_since_mark
 from trueload.protocol.client import Peer, ServerCounts
 from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.faults import Faults
-from trueload.protocol.plan import Serve, ServeSelfSigned, ServeTlsPlan
+from trueload.protocol.plan import Serve
+from trueload.protocol.tls import ServeSelfSigned, ServeTlsPlan
 
 SELF_SIGNED = ServeSelfSigned(names=("127.0.0.1",))
 READY_S = 10.0

@@ -20,8 +20,8 @@ from typing import TypeVar
 
 from trueload.deadline import looks
 from trueload.files.catalogue import cache_folder
+from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
 from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions
 from trueload.record.schema import Claim, Record
 from trueload.request.http2 import over_http2
 from trueload.request.tls import ALPN

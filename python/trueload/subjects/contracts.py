@@ -21,7 +21,7 @@ from trueload.errors import UserError
 from trueload.files.invalid import first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN, ClientContract
-from trueload.protocol.plan import Model
+from trueload.protocol.model import Model
 from trueload.protocol.shootout import NAMES, Dialect
 from trueload.protocol.shootout import Message as Received
 from trueload.request.message import MESSAGE_BYTES_MAX

@@ -23,7 +23,7 @@ from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN
-from trueload.protocol.plan import Model
+from trueload.protocol.model import Model
 from trueload.protocol.shootout import Dialect
 
 MANIFEST = "subject.toml"

@@ -18,10 +18,11 @@ from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN, STREAMS
+from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate, staged
+from trueload.protocol.model import Model
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
-from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX

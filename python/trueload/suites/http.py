@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from trueload.protocol.plan import Model
+from trueload.protocol.model import Model
 from trueload.suites.definition import Axes
 
 

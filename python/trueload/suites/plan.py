@@ -14,10 +14,11 @@ from itertools import pairwise, product
 
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import Arrivals
-from trueload.protocol.model import left_out
-from trueload.protocol.plan import Duration, EngineOptions, LoadPlan, Model, Requests, Turns
+from trueload.protocol.model import Model, left_out
+from trueload.protocol.plan import Duration, LoadPlan, Requests, Turns
 from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract, Contract
 from trueload.subjects.manifest import Cores, Subject

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from trueload.protocol.client import STREAMS
-from trueload.protocol.model import left_out
-from trueload.protocol.plan import Model
+from trueload.protocol.model import Model, left_out
 from trueload.runner.files import SPARE
 from trueload.suites.definition import Axes
 from trueload.units import format_count

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from trueload.errors import UserError
 from trueload.protocol.load_options import Arrivals, LoadOptions, StagesOf, staged
+from trueload.protocol.model import Model
 from trueload.protocol.option import flag_of
-from trueload.protocol.plan import Duration, Model, Requests
+from trueload.protocol.plan import Duration, Requests
 from trueload.suites.definition import Suite
 from trueload.trial.spec import Load, most_connections, staged_load
 from trueload.units import NS_PER_S, Ramp, format_stages

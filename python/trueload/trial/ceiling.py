@@ -17,7 +17,8 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.machine.wakeups import WakeupLatency
 from trueload.places import EngineHost, Place
-from trueload.protocol.plan import Duration, EngineOptions, Serve
+from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.plan import Duration, Serve
 from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.request.traffic import Traffic

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from trueload.assemble.observation import Observation
 from trueload.engines.engine import Engine, EngineError, ask_core_latency, ask_speeds
 from trueload.engines.fleet import Fleet
-from trueload.protocol.plan import AskSpeeds, FromEngine
+from trueload.protocol.fleet import AskSpeeds
+from trueload.protocol.plan import FromEngine
 from trueload.record.core_latency import core_latency_of, pair_of
 
 WATCHED_MAX = 16  # the engine takes no more

@@ -34,8 +34,8 @@ from trueload.protocol.plan import (
     PhaseStarted,
     PhaseStopped,
     Ready,
-    Tick,
 )
+from trueload.protocol.tick import Tick
 from trueload.record.schema import Trouble
 from trueload.trial.salvage import check_readable
 from trueload.trial.server_discovery import find_server, first_sample

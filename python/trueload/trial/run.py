@@ -34,8 +34,8 @@ from trueload.protocol.plan import (
     PhaseStopped,
     Ready,
     Requests,
-    Tick,
 )
+from trueload.protocol.tick import Tick
 from trueload.record.account import Step
 from trueload.record.schema import Claim, Record
 from trueload.record.shortage import HINTS, crowded_ports

@@ -14,20 +14,10 @@ from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
 from trueload.protocol.cpu_time import CpuTime
+from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
 from trueload.protocol.load_options import StagesOf
-from trueload.protocol.plan import (
-    ENGINE_DEFAULTS,
-    Closed,
-    Duration,
-    EngineOptions,
-    LoadPlan,
-    Open,
-    Phase,
-    Requests,
-    Spacing,
-    Stage,
-    Tick,
-)
+from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Phase, Requests, Spacing, Stage
+from trueload.protocol.tick import Tick
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.traffic import Traffic
 from trueload.units import DURATION_NS_MAX, NS_PER_S, Ramp

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trueload.protocol.plan import Counts
+from trueload.protocol.tick import Counts
 from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import REDIRECT, Record

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from trueload.protocol.client import miscounted, mistimed
-from trueload.protocol.plan import Counts
+from trueload.protocol.tick import Counts
 from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record

@@ -21,7 +21,8 @@ import math
 import statistics
 from itertools import pairwise
 
-from trueload.protocol.plan import Backlog, Flow, Open
+from trueload.protocol.flow import Backlog, Flow
+from trueload.protocol.plan import Open
 from trueload.record.schema import Record
 from trueload.record.throughput import LAG_MOST, is_even, lag_ns
 from trueload.units import NS_PER_S, format_count, format_share

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from trueload.protocol.plan import Closed, Flow
+from trueload.protocol.flow import Flow
+from trueload.protocol.plan import Closed
 from trueload.record.schema import Record
 from trueload.units import NS_PER_S, format_count, format_duration, format_rate
 from trueload.verdict.common import is_staged

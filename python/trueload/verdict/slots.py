@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from trueload.protocol.plan import Closed, Open, Slots
+from trueload.protocol.connections import Slots
+from trueload.protocol.plan import Closed, Open
 from trueload.record import figures
 from trueload.record.schema import Record, Status
 from trueload.stats import Quantile, log_binomial_tail, log_evidence, sparse_bounds

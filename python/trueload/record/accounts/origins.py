@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol.model import Model
-from trueload.protocol.plan import OriginConnections
+from trueload.protocol.origins import OriginConnections
 from trueload.protocol.sums import add_up
 from trueload.record.account import Account, TrialFacts
 from trueload.record.accounts.targets import add_targets

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from trueload.protocol.model import Model
-from trueload.protocol.plan import Sessions, Sparse
+from trueload.protocol.scenario import Sessions
+from trueload.protocol.tick import Sparse
 from trueload.record.account import Account, TrialFacts
 from trueload.record.sample import Sample
 from trueload.stats import Distribution, merge_sparse

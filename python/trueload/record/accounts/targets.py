@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol.model import Model
-from trueload.protocol.plan import Sparse, StepPlan, TargetCounts, TargetPlan
+from trueload.protocol.plan import TargetCounts
+from trueload.protocol.scenario import StepPlan
 from trueload.protocol.sums import add_up
+from trueload.protocol.tick import Sparse
+from trueload.protocol.traffic import TargetPlan
 from trueload.record.account import Account, TrialFacts
 from trueload.record.accounts.answers import add_kinds
 from trueload.record.outcomes import Outcomes, without_time

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from trueload.protocol.model import Model
-from trueload.protocol.plan import TrustAnybody
+from trueload.protocol.tls import TrustAnybody
 from trueload.record.account import Account, TrialFacts
 
 

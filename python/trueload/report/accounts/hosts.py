@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueload.protocol.plan import Counts
+from trueload.protocol.tick import Counts
 from trueload.record.accounts.deliveries import Deliveries, across_text
 from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.figures import BRIEF

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.protocol.plan import Open, Second, Stage
+from trueload.protocol.plan import Open, Stage
+from trueload.protocol.tick import Second
 from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.stats import highest_bounded
