@@ -24,7 +24,6 @@ from samples import (
     staged,
 )
 from trueload.protocol.plan import Closed, Requests
-from trueload.protocol.tick import Second
 from trueload.record.schema import (
     Claim,
     Generator,
@@ -99,34 +98,6 @@ def spread_out(count: int) -> dict[str, Any]:
         **claiming(percentile="p99"),
         "histograms": GOOD.histograms.model_copy(update={"latency": latency}),
         "counts": counts(ok=count, issued=count, scheduled=count),
-    }
-
-
-def slow_in_seconds(*slow: int) -> dict[str, Any]:
-    """Seconds of 1,000 answers in 1 ms, but for so many in 1.2 to 1.5 ms, with p99 claimed."""
-    series = tuple(
-        Second(t_s=t_s, ok=1000, failed=0, latency={900: 1000 - count, 958: count})
-        for t_s, count in enumerate(slow)
-    )
-    above, all_of = sum(slow), 1000 * len(slow)
-    values = [(1_000_000, all_of - above)]
-    values += [(1_200_000 + 300_000 * at // above, 1) for at in range(above)]
-    return {
-        **claiming(percentile="p99"),
-        "series": series,
-        "window": window(window_ns=len(slow) * WINDOW_NS),
-        "histograms": GOOD.histograms.model_copy(update={"latency": histogram(*values)}),
-        "counts": counts(ok=all_of, issued=all_of, scheduled=all_of),
-    }
-
-
-def two_modes(slow: int, percentile: str | None = None) -> dict[str, Any]:
-    """10,000 answers of 28 to 35 ms, of which so many took 1,000 ms."""
-    values = [(28_000_000 + 7_000 * at, 10 if at else 10 - slow % 10) for at in range(1_000)]
-    values = [*values[: 1_000 - slow // 10], (1_000_000_000, slow)]
-    return {
-        **(claiming(percentile=percentile) if percentile else {}),
-        "histograms": GOOD.histograms.model_copy(update={"latency": histogram(*values)}),
     }
 
 
@@ -531,19 +502,6 @@ CASES: dict[str, list[Case]] = {
          "27.1 % wide"),
         ("failures are slower than any", {**spread_out(1_000), "counts": counts(
             ok=1_000, issued=1_020, failed={"reset": 20})}, "warn", "failed or never ended"),
-        ("each second alike", slow_in_seconds(*[30] * 12), "pass", "(by rank)"),
-        ("some seconds are slower", slow_in_seconds(*[15, 45] * 6), "pass",
-         "how its seconds differ"),
-        ("one second of thirty", slow_in_seconds(*[0] * 20, 600, *[0] * 9), "warn",
-         "with no interval: most of the slowest 1 % came in one second of 30"),
-        ("three freezes", slow_in_seconds(*[0, 0, 0, 200] * 3), "warn", "about 3 seconds of 12"),
-        ("one of four seconds, which says nothing", slow_in_seconds(0, 0, 200, 0), "pass",
-         "by rank"),
-        ("at the edge of a gap", two_modes(95, "p99"), "warn",
-         "nothing took between 34.9 ms and 1.00 s, and it may lie"),
-        ("the same, not claimed", two_modes(100), "warn", "it may lie on either side"),
-        ("far from the edge of a gap", two_modes(300), "n/a", "no percentile is claimed"),
-        ("a gap at a percentile that is not shown", two_modes(1_000), "n/a", "no percentile"),
     ],
     "ledger": [("HTTP", {}, "n/a", "nothing is broadcast")],
     "both-ends": [("a server", {}, "n/a", "a server is under test")],
