@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trueload.record import figures
+from trueload.record.percentile_interval import percentile_interval
 from trueload.record.schema import Check, Record
 from trueload.record.shortage import Shortage, find_shortage
 from trueload.record.thresholds import Condition, Threshold, untimed_text
@@ -305,7 +306,10 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
     share = figures.percentile_share(part.metric)
     within = None
     if share is not None and share < 1:
-        within = figures.of_percentile(part.metric, record).interval(share)
+        sample = figures.of_percentile(part.metric, record)
+        # The seconds of a broadcast are those of its receipts.
+        seconds = record.whole_seconds() if record.deliveries is None else ()
+        within = percentile_interval(sample, seconds, share).between
     value = figures.metric_value(part.metric, record)
     few = figures.is_too_few(part.metric, record)
     return LimitValue(part, value, within, figures.without_time(record.counts), few)
