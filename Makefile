@@ -74,7 +74,7 @@ test: test-needs ## every check and every test
 	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
 	cargo test --workspace --exclude trueload-sim --locked --quiet
 	cargo test --profile sim --package trueload-sim --locked --quiet
-	$(MAKE) simulate SEEDS=20000
+	$(MAKE) simulate SEEDS=5000
 	$(BIN)/pytest -m "not hosts and not strict and not k8s" --durations=20 || $(BIN)/pytest -m "not hosts and not strict and not k8s" $(ALONE)
 	$(MAKE) test-strict
 	@$(PYTHON) tools/needs.py report
