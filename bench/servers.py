@@ -95,6 +95,8 @@ def epoll(folder: Path, cpu: int) -> Iterator[Server]:
     manifest = tomllib.loads((EPOLL / "subject.toml").read_text())
     home = folder / "epoll"
     shutil.copytree(EPOLL, home)
+    for name in manifest.get("shared", ()):
+        shutil.copytree(EPOLL.parents[1] / "shared" / name, home, dirs_exist_ok=True)
     for step in manifest["build"]:
         ran = subprocess.run(step, cwd=home, capture_output=True, text=True, timeout=BUILD_S)
         if ran.returncode != 0:
