@@ -118,7 +118,7 @@ OPEN, CLOSED = "-c 32 --rate 400 -d 2s --warmup 300ms", "-c 16 -d 2s --warmup 30
 TRUTHS = (
     Truth("fixed=5ms", OPEN, 5, 5, 400),
     Truth("modes=1ms:50ms:0.1", OPEN, 1, 50, 400),
-    # Of requests that come evenly one in a hundred waits for more than 90 of the 100 ms.
+    # 1 % of the requests come in the first 10 ms of a pause, and wait for 90 ms or more.
     Truth("fixed=2ms freeze=100ms:1s", OPEN, 2, 92, 400),
     Truth("fixed=5ms", CLOSED, 5, 5, 16 / 0.005),
     Truth("fixed=2ms freeze=100ms:1s", CLOSED, 2, 92, 0.9 * 16 / 0.002),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from samples import good_record
+from search_samples import SLOW
+from trueload.protocol.lateness import Lateness, Stalls
 from trueload.protocol.plan import Closed, Open, Stage
 from trueload.record.certainty import range_of, rule, usable_text
 from trueload.record.schema import Bounds, Check, Direction, Record
@@ -141,6 +142,29 @@ def test_an_invalid_run_says_what_can_be_used() -> None:
         assert usable_text(nothing) == ""
 
 
-def test_the_moves_of_a_definition_are_fixed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        CHECKS["hiccup"].moves.latency = "exact"  # type: ignore[misc]
+def test_a_throughput_that_is_not_known_decides_nothing() -> None:
+    record = with_checks()
+    unknown = record.throughput.model_copy(update={"ok_per_s": None})
+    record = record.model_copy(update={"throughput": unknown, "verdict": "invalid"})
+    assert states(record, "throughput<50k/s", "p99>20s") == ["undecided", "kept"]
+
+
+def test_a_percentile_that_is_an_upper_bound_by_itself_names_no_check() -> None:
+    record = with_checks(histograms=SLOW)
+    stop = Stalls(at_least_ns=10_000_000, count=1, ns=20_000_000, requests=1_000)
+    generator = record.generator.model_copy(update={"lateness": Lateness(stopped=(stop,))})
+    late = record.model_copy(update={"generator": generator})
+    low, high = range_of("p99", late)
+    assert low < high
+    middle = f"p99>{(low + high) / 2:.0f}ns"
+    (ruling,) = rule([parse_condition(middle)], [late])
+    assert ruling.state == "undecided"
+    assert ruling.why.startswith("p99 is at most ")
+    assert ruling.why.endswith(f"--fail-on says {middle}")
+
+
+def test_trials_that_are_bounded_on_different_sides_decide_nothing_between() -> None:
+    trials = [with_checks("hiccup"), with_checks("starvation")]
+    for condition in ("p99>1ns", "p99>20s"):
+        (ruling,) = rule([parse_condition(condition)], trials)
+        assert ruling.state == "undecided", condition

@@ -128,3 +128,12 @@ def test_the_result_says_what_it_did_not_recover_from_and_is_read_from_the_store
     assert sum(line.startswith("recover ") and "before it was" in line for line in lines) == 3
     again = read_steps(plan, [(labels(each), each.record) for each in taken])
     assert sentence(plan, again) == text
+
+
+def test_a_stored_search_is_read_if_its_steps_are_judged_otherwise_now() -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, RATES, None)
+    stored = [("bracket", 1_000), ("bracket", 2_000), ("recover", 1_000)]
+    rows = [
+        ({"load": str(load), "stage": stage}, answered_in(30_000_000)) for stage, load in stored
+    ]
+    assert [each.judgement.outcome for each in read_steps(plan, rows)] == ["exceeded"] * 3

@@ -104,7 +104,7 @@ def report_rulings(rulings: Sequence[Ruling]) -> None:
     """Report the conditions that were crossed, undecided, or kept in spite of a disturbance."""
     for ruling in rulings:
         if ruling.why:
-            sys.stderr.write(f"threshold {ruling.state}: {ruling.why}\n")
+            sys.stderr.write(f"threshold {ruling.state}: {plain(ruling.why)}\n")
 
 
 def report_shortfall(job: Job, records: Sequence[Record]) -> None:

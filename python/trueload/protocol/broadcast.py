@@ -86,7 +86,7 @@ class Settled(Model):
     type: Literal["settled"]
     id: str
     failed: tuple[FailedMessage, ...]
-    """Those of them that failed."""
+    """The messages that failed."""
 
 
 class Charge(Model):

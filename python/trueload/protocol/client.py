@@ -84,7 +84,7 @@ class Conversation(Model):
     keep_alive: bool = True
     go: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = Field(min_length=1)
     classes: tuple[str, ...] = ()
-    """Those that a failure may be given."""
+    """The names of the failures that the client may report."""
     peak_least: int = Field(default=1, ge=1)
     """So many connections must have been open at once."""
     at_once_least: int = Field(default=1, ge=1)

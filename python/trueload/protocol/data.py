@@ -29,8 +29,8 @@ class DataUse(Model):
     """The rows of data that requests took."""
 
     rows: int
-    """How many there are."""
+    """The number of rows in the file."""
     taken: int
-    """How many were taken since the engine began; a row counts each time."""
+    """The number of times that a row was taken since the engine began."""
     spent: bool
     """Whether the phase ended because each row is taken once and none was left."""

@@ -10,8 +10,8 @@ class EarlyAnswers(Model):
     """Answers about which the kernel was asked, on a sample of the connections."""
 
     asked: int = 0
-    """How many were looked at."""
+    """The number of answers about which the kernel was asked."""
     unacknowledged: int = 0
-    """Those that came before a byte of their request was acknowledged."""
+    """Answers that came before any byte of their request was acknowledged."""
     too_soon: int = 0
-    """Those that came sooner than the connection's shortest round trip in the kernel."""
+    """Answers that came sooner than the connection's shortest round trip (the kernel's figure)."""

@@ -294,7 +294,7 @@ class TargetCounts(Model):
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse
-    """Of requests that ended well, as ``kinds``."""
+    """Latencies of the requests that ended well. ``kinds`` covers the same requests."""
     kinds: Kinds = left_out(NO_KINDS)
 
 

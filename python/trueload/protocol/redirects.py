@@ -9,7 +9,7 @@ class Redirects(Model):
     """Redirects of a phase."""
 
     statuses: dict[str, int]
-    """Those that were followed, by status code; also those of requests that failed later."""
+    """Redirects that were followed, by status code, also if their request failed later."""
     hops: dict[str, int]
     """Requests that ended well, by the number of redirects before their final answers."""
     time: str | None = None

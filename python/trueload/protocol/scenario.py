@@ -86,9 +86,10 @@ class Sessions(Model):
     unfinished: int
     """Sessions that had not ended when the phase did."""
     latency: dict[int, int]
-    """Of those that ended well: the sum of their requests' latencies without the pauses, as a
-    sparse histogram."""
+    """Times of the sessions that ended well, as a sparse histogram. A session's time is the sum of
+    its requests' latencies, without pauses."""
     entered: dict[int, int] = Field(default_factory=dict)
-    """The ages, likewise, of those under way when the phase began; empty in older records."""
+    """Ages of the sessions that were under way when the phase began, likewise; empty in older
+    records."""
     cut: dict[int, int] = Field(default_factory=dict)
-    """Those of the ``unfinished`` ones at the phase's end; empty in older records."""
+    """Ages of the ``unfinished`` sessions at the phase's end, likewise; empty in older records."""

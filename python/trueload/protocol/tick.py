@@ -23,7 +23,7 @@ class Counts(Model):
     stale: int
     """Requests that were sent again, because the server had just closed their connection."""
     stale_resets: int = 0
-    """Those of ``stale`` whose connection was reset; 0 in older records."""
+    """The requests among ``stale`` whose connection was reset; 0 in older records."""
     cancelled: int
     """Requests that were still open at the very end."""
     skipped: int = left_out(0)

@@ -20,14 +20,8 @@ from trueload.units import format_duration, format_rate
 
 Range = tuple[float, float]
 ANYWHERE: Range = (-math.inf, math.inf)
-WORDS: dict[Direction, str] = {
-    "exact": "",
-    "at_most": "at most ",
-    "at_least": "at least ",
-    "unknown": "roughly ",
-}
-"""What is said before a value."""
 SIGNS: dict[Direction, str] = {"exact": " ", "at_most": " ≤ ", "at_least": " ≥ "}
+LEAST: dict[Direction, str] = {"exact": "", "at_most": "at most ", "at_least": "at least "}
 USABLE = {"p50": 0.5, "p99": 0.99}
 
 
@@ -43,24 +37,15 @@ class Ruling:
     why: str = ""
 
 
-def direction(metric: str, record: Record) -> Direction:
-    """Where the truth of a metric lies, seen from its value in a record."""
-    if record.bounds is None:
-        return "exact"
-    if metric in ("throughput", "errors"):
-        return record.bounds.throughput if metric == "throughput" else record.bounds.errors
-    return record.bounds.latency
-
-
 def range_of(metric: str, record: Record) -> Range:
-    """Return the range in which the truth of a metric lies, in its unit; NaN if it has no value."""
-    value = metric_value(metric, record)
-    if value is None:
-        return (math.nan, math.nan)
+    """Return the range in which the truth of a metric lies, in its unit."""
+    if metric == "throughput" and record.throughput.ok_per_s is None:
+        return ANYWHERE
+    low = high = metric_value(metric, record)
     share = percentile_share(metric)
-    of = None if share is None else of_percentile(metric, record).percentile(share)
-    low, high = value - (of.overstated_ns if of is not None else 0), value
-    match direction(metric, record):
+    if share is not None:
+        low -= of_percentile(metric, record).percentile(share).overstated_ns
+    match _direction(metric, record):
         case "at_most":
             return (-math.inf, high)
         case "at_least":
@@ -71,6 +56,14 @@ def range_of(metric: str, record: Record) -> Range:
             return (low, high)
 
 
+def _direction(metric: str, record: Record) -> Direction:
+    if record.bounds is None:
+        return "exact"
+    if metric in ("throughput", "errors"):
+        return record.bounds.throughput if metric == "throughput" else record.bounds.errors
+    return record.bounds.latency
+
+
 def rule(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Ruling]:
     """Rule on each condition, by the medians of the trials."""
     over = {each.condition.text: each for each in crossed(conditions, records)}
@@ -78,55 +71,63 @@ def rule(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Rul
 
 
 def _ruling(condition: Condition, found: Crossing | None, records: Sequence[Record]) -> Ruling:
-    parts = [_holds(part, records) for part in condition.parts]
+    ranges = [_middle_range(part, records) for part in condition.parts]
+    holds = [
+        True if part.is_guarded and untimed(records) else _holds(part, between)
+        for part, between in zip(condition.parts, ranges, strict=True)
+    ]
+    if found is not None and all(holds):
+        return Ruling(condition, "crossed", found.sentence())
+    shown = " and ".join(
+        _shown(part, between, records)
+        for part, between in zip(condition.parts, ranges, strict=True)
+    )
     says = f"--fail-on says {condition.text}"
-    if all(parts):
-        return Ruling(condition, "crossed", found.sentence() if found else says)
-    shown = " and ".join(_shown(part, records) for part in condition.parts)
-    if False in parts:
+    if False in holds:
         disturbed = any(record.verdict == "invalid" for record in records)
         why = f"{shown}, whatever disturbed this run, and {says}" if disturbed else ""
         return Ruling(condition, "kept", why)
-    return Ruling(condition, "undecided", f"{shown}, and {says}; {missing(records)}")
+    reasons = "; ".join([f"{shown}, and {says}", *_disturbances(records)])
+    return Ruling(condition, "undecided", reasons)
 
 
-def _holds(part: Threshold, records: Sequence[Record]) -> bool | None:
-    """Whether a part holds for all of the range of its metric (true) or for none of it (false)."""
-    if part.is_guarded and untimed(records):
-        return True
-    ranges = [range_of(part.metric, record) for record in records]
-    if any(math.isnan(low) for low, _ in ranges):
-        return False
-    low, high = (median(list(ends)) or 0.0 for ends in zip(*ranges, strict=True))
-    at_low, at_high = part.holds(low), part.holds(high)
+def _middle_range(part: Threshold, records: Sequence[Record]) -> Range:
+    """The medians of both ends over the trials; any value where they have none."""
+    ends = zip(*(range_of(part.metric, record) for record in records), strict=True)
+    low, high = (median(each) for each in ends)
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ANYWHERE
+    return low, high
+
+
+def _holds(part: Threshold, between: Range) -> bool | None:
+    """Whether a part is true of the whole range (True) or of none of it (False)."""
+    at_low, at_high = map(part.holds, between)
     return at_low if at_low == at_high else None
 
 
-def _shown(part: Threshold, records: Sequence[Record]) -> str:
+def _shown(part: Threshold, between: Range, records: Sequence[Record]) -> str:
     """``p99 is at most 3.80 ms``."""
-    values = [metric_value(part.metric, record) for record in records]
+    value = median([metric_value(part.metric, record) for record in records]) or 0.0
+    low, high = between
+    word = "roughly "
+    if low == high:
+        word = ""
+    elif between != ANYWHERE and value in between:
+        word = "at most " if value == high else "at least "
     verb = "are" if part.metric == "errors" else "is"
-    directions = {direction(part.metric, record) for record in records}
-    if any(math.isfinite(high - low) and high > low for low, high in _ranges(part, records)):
-        directions |= {"at_most"}
-    directions -= {"exact"} if len(directions) > 1 else set()
-    word = WORDS[directions.pop() if len(directions) == 1 else "unknown"]
-    return f"{part.label} {verb} {word}{part.shown(median(values) or 0.0)}"
+    return f"{part.label} {verb} {word}{part.shown(value)}"
 
 
-def _ranges(part: Threshold, records: Sequence[Record]) -> list[Range]:
-    return [range_of(part.metric, record) for record in records]
-
-
-def missing(records: Sequence[Record]) -> str:
-    """What kept a run from deciding, in one line: ``hiccup: the generator stood still for …``."""
+def _disturbances(records: Sequence[Record]) -> list[str]:
+    """What kept the trials from deciding, a text for each check: ``hiccup: the generator …``."""
     found = {
         check.name: check.why
         for record in records
         for check in record.checks
         if check.status in ("fail", "bound")
     }
-    return "; ".join(f"{name}: {why}" for name, why in found.items())
+    return [f"{name}: {why}" for name, why in found.items()]
 
 
 def usable_text(record: Record) -> str:
@@ -147,5 +148,5 @@ def usable_text(record: Record) -> str:
         ]
     if bounds.throughput != "unknown" and record.throughput.ok_per_s:
         rate = format_rate(record.throughput.ok_per_s, "requests")
-        parts.append(f"{WORDS[bounds.throughput]}{rate}")
+        parts.append(f"{LEAST[bounds.throughput]}{rate}")
     return ", ".join(parts)

@@ -24,11 +24,12 @@ from trueload.stats import Z_95, student_t
 from trueload.units import format_share
 
 SECONDS_MIN = 10
-"""With fewer seconds it is not known how they differ."""
+"""It takes this many seconds to see how much they differ."""
 MOMENTS_MIN, MOMENTS_SHARE = 6.0, 1 / 3
-"""As many seconds, or as large a share of all, must have what is beyond the percentile."""
+"""The requests beyond the percentile must come from at least this many seconds, or, in a short run,
+from this share of all seconds."""
 MOMENTS_OF = 5
-"""Among fewer seconds nothing is said of moments."""
+"""In a run of fewer seconds that is not required."""
 SPREAD_CHANCE = 1.3
 """In standard deviations: by chance alone, seconds differ by less in nine of ten runs."""
 LIKENESS_MOST = 0.7  # more is not known from so few seconds

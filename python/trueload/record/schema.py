@@ -102,9 +102,9 @@ class Probes(Model):
     its contract fixes."""
 
     asked: int
-    """How many were answered."""
+    """The number of probes that were answered."""
     wrong: int
-    """How many of these wrongly."""
+    """The number of wrong answers to probes."""
     fault: str | None
     """The first fault."""
 
@@ -169,7 +169,7 @@ class Connections(Model):
     address: str | None = None
     """The one that answered."""
     connect_rate_per_s: float | None = None
-    """How many were established per second, from the first attempt to the last of them."""
+    """Connections established per second, from the first attempt to the last connection."""
     reasons: dict[str, str] = Field(default_factory=dict)
     server_files: int | None = None
     """Open-file limit of a server on this machine that had reached it while connections waited."""
@@ -216,7 +216,7 @@ class Generator(Model):
     send_lag_p99_ns: int | None
     """Null in older records of closed loops."""
     hiccup_ns: int | None = None
-    """Of older records: by how much its 10 ms heartbeats were late in all."""
+    """In older records: by how much its 10 ms heartbeats were late in all."""
     lateness: Lateness | None = None
     """When its threads did not run although requests were outstanding or due."""
     throttled_share: float | None = None
@@ -317,7 +317,7 @@ class Host(Model):
     """Null if there is one clock."""
     clock_bound_ns: int | None = None
     connections: int | None = None
-    """Those that were established, of the ``requested`` ones."""
+    """The connections that were established, of the ``requested`` ones."""
     ok: int | None = None
     counts: Counts | None = None
     latency_ns: Distribution | None = None
@@ -326,7 +326,7 @@ class Host(Model):
     start_ns: int | None = None
     """By how much it began to send after the first host."""
     checks: tuple[Check, ...] = ()
-    """Those that a host can fail by itself."""
+    """The checks that a host can fail by itself."""
     lost: str | None = None
     """How the host was lost, null if it was not; its part is what it told until then."""
     way_lost: bool = left_out(False)
@@ -350,7 +350,7 @@ class Host(Model):
     joined_s: int | None = None
     """The second of the window in which it joined the others; null if it began with them."""
     deliveries: Deliveries | None = None
-    """Those to its own clients."""
+    """Deliveries to its own clients."""
 
 
 class HostGroup(Model):
@@ -466,7 +466,7 @@ class Record(Model):
     redirects: Redirects | None = None
     """Null without ``--follow``."""
     answers: tuple[Answers, ...] = ()
-    """Of the requests whose bodies were not compared with expected ones."""
+    """Kinds of answers to requests whose bodies were not compared with an expected one."""
     early: EarlyAnswers = EarlyAnswers()
     """Answers of warm-up and window about which the kernel was asked."""
     probes: Probes | None = None
@@ -478,7 +478,7 @@ class Record(Model):
     cpu_distance: CoreLatency | None = None
     """Null if both ends are not known to run on two CPUs of one machine."""
     cpu_speeds: tuple[CpuSpeed, ...] = ()
-    """Of the CPUs of this machine that the server may use, 16 at most."""
+    """The speeds of the CPUs of this machine that the server may use, 16 CPUs at most."""
     client_ns: GeneratorTimes = GeneratorTimes()
     """Our generator's part of the times; empty in older records, as ``round_trip_ns``."""
     round_trip_ns: Distribution = Distribution()

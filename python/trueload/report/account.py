@@ -91,7 +91,7 @@ class AccountView:
     grid_of: str = ""
     """What each row of the grid is: ``request``."""
     title: str = ""
-    """Of the table that has the texts of each program of a suite."""
+    """The title of the table that shows the account of each program in a suite."""
     columns: tuple[Column, ...] = ()
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     """Totals at the end of a trial, by the field that has the number."""

@@ -52,7 +52,7 @@ class Traffic:
     local_addresses: tuple[str, ...] = ()
     tls: Tls | None = None
     origins: tuple[OriginSpec, ...] = ()
-    """Those of the targets, if there are several; each has its own TLS."""
+    """The origins of the targets, if there are several. Each has its own TLS."""
 
     @property
     def pairs(self) -> Iterator[tuple[Request, Expect]]:

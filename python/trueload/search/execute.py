@@ -154,12 +154,10 @@ def take(
 ) -> StepResult:
     """Return a step with its judgement; ``before`` are the steps before it."""
     if following.stage == "recover":
-        kept = next(
-            each.record
-            for each in before
-            if (each.next.load, each.judgement.outcome) == (following.load, "kept")
-        )
-        judgement = judge_recovery(record, plan.limit, kept)
+        same = [each for each in before if each.next.load == following.load]
+        # A stored search is judged by today's rules: perhaps none has kept the limit by them.
+        rested = [each for each in same if each.judgement.outcome == "kept"] or same
+        judgement = judge_recovery(record, plan.limit, rested[0].record)
     elif plan.axis == "clients":
         judgement = judge_broadcast(record, plan.limit, following.stage)
     else:

@@ -28,7 +28,7 @@ from trueload.verdict.apachebench import ApacheBench
 MACHINE_CHECKS = frozenset(
     name for name, check in CHECKS.items() if check.fault in ("generator", "machine", "either")
 )
-# Those that such a disturbance alone makes fail, too.
+# Checks that fail, too, when a disturbance makes the rate uneven.
 UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
@@ -71,14 +71,14 @@ class Figures:
     latency: stats.Distribution
     """In ns. Of several repetitions: the medians, the least and the greatest."""
     latency_at_least: tuple[str, ...]
-    """Those of its percentiles that are only lower bounds, because requests have no time."""
+    """The percentiles that are only lower bounds, because some requests have no time."""
     cpu_share: float | None
     """The subject's CPU time over the window; 1.0 for one CPU."""
     peak_rss_bytes: int | None
     latency_at_most: tuple[str, ...] = ()
-    """Those that are only upper bounds, since the generator stood still."""
+    """The percentiles that are only upper bounds, because the generator stood still."""
     latency_too_few: tuple[str, ...] = ()
-    """Those that say nothing, as there were too few requests."""
+    """The percentiles that say nothing, because there were too few requests."""
     p50_ours_ms: float | None = None
     """The generator's own part; None where it is not known."""
     p99_ours_ms: float | None = None
@@ -91,7 +91,7 @@ class Figures:
     """The stored row."""
     partial: bool = False
     pair: int | None = None
-    """Of a trial that was measured in pairs, as ``side``."""
+    """The number of its pair, if it was measured in pairs; ``side`` is its side of that pair."""
     side: str = ""
     lower_bound: bool = False
     """Whether it can carry more."""

@@ -81,8 +81,8 @@ class PlannedLoad(Model):
     """One load of the plan."""
 
     connections: int
-    """Those of a server; in a broadcast the clients of each step. Where clients are measured, the
-    connections that their pools have room for."""
+    """The connections to the server. In a broadcast: the clients of each step. Where HTTP clients
+    are measured: the connections that their pools have room for."""
     pipeline: int
     cores: Cores
     rate_per_s: float | None = None

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from trueload.record.schema import Bounds, Check, Direction, Record, Verdict
 from trueload.verdict.client_share import GeneratorShare, client_parts
-from trueload.verdict.common import ANYTHING, Definition, Moves, is_open
+from trueload.verdict.common import ANYTHING, SERVES_MORE, Definition, Moves, is_open
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
 from trueload.verdict.machine import GENERATOR_FULL
@@ -56,8 +56,6 @@ CHECKS: dict[str, Definition] = {
 """All checks by name, in the order of listing."""
 
 
-LESS = Moves("exact", "at_least", "exact")
-"""Of a generator that was as full as the server: the throughput is a lower bound."""
 KINDS = ("latency", "throughput", "errors")
 
 
@@ -80,7 +78,7 @@ def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:
     if record.trouble is not None:
         found.append(ANYTHING)
     if any(check.status == "bound" for check in checks):
-        found.append(LESS)
+        found.append(SERVES_MORE)
     return Bounds(**{kind: _joined(getattr(each, kind) for each in found) for kind in KINDS})
 
 

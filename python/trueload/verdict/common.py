@@ -60,13 +60,15 @@ class Moves:
 
 
 ANYTHING = Moves()
-"""Of a fault that can move every figure both ways, as an answer that belongs to no request."""
+"""The fault can move every figure both ways. An answer that belongs to no request does so."""
 NOTHING = Moves("exact", "exact", "exact")
-"""Of a fault of the server that every figure shows, as failures."""
+"""The fault is the server's, and every figure shows it. Failed requests are an example."""
 DELAYS = Moves("at_most", "at_least", "at_most", delays=True)
-"""Of a disturbance: it adds to waits, takes from the throughput, and may cause timeouts."""
+"""The fault adds to waits, takes from the throughput, and may cause timeouts."""
 HIDDEN_WAITS = Moves("at_least", "exact", "exact")
-"""Of waits that the percentiles hide."""
+"""The percentiles hide some waits."""
+SERVES_MORE = Moves("exact", "at_least", "exact")
+"""The server may carry more than the throughput shows."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ from trueload.request.route import is_loopback
 from trueload.units import NS_PER_S, format_cpu_list, format_duration, format_share
 from trueload.verdict.common import (
     DELAYS,
+    SERVES_MORE,
     Definition,
     Finding,
-    Moves,
     graded,
     not_applicable,
     too_short,
@@ -164,7 +164,7 @@ SERVER_IDLE = Definition(
     compute=check_server_idle,
     of_client="the server is ours, and is to have time to spare (generator-limit)",
     fault="load",
-    moves=Moves("exact", "at_least", "exact"),
+    moves=SERVES_MORE,
     meaning=(
         "A server with CPU time to spare was not at its limit, so its maximum is higher than"
         " this figure."

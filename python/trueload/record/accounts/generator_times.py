@@ -11,7 +11,7 @@ class GeneratorTime(Model):
     """One part of the time that the generator itself spent on requests, in ns."""
 
     count: int
-    """How many were timed."""
+    """The number of requests that were timed."""
     p50: int
     p99: int
     max: int

@@ -39,7 +39,8 @@ def of_search(search: Search, palette: Palette | None = None) -> TitledChart | N
     points = [
         {"load": s.load, "ns": s.decisive_ns, "outcome": s.outcome}
         for s in steps
-        if s.decisive_ns is not None and s.decisive_ns > 0
+        # How a server recovers is no matter of the load.
+        if s.decisive_ns is not None and s.decisive_ns > 0 and s.stage != "recover"
     ]
     if len(points) < 2:
         return None
