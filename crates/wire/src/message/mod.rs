@@ -5,8 +5,6 @@
 
 mod book;
 pub(crate) mod cookies;
-mod limits;
-mod location;
 pub(crate) mod places;
 mod redirect;
 mod request;
@@ -16,11 +14,9 @@ mod turn;
 
 pub use book::{Book, Event, Head, Wants};
 pub use cookies::Site;
-pub use limits::Limits;
-pub use location::Location;
 pub use places::{BUILT_IN, Filling, Part, is_name, mark_used};
-pub use redirect::{LOCATION_BYTES_MOST, Unfollowed, becomes_get, is_redirect};
+pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};
-pub use rules::Rules;
+pub use rules::{Limits, Rules};
 pub use turn::Turn;
