@@ -6,52 +6,37 @@ use serde::{Deserialize, Serialize};
 /// What a reference server of HTTP does wrong on purpose. Each request meets one fault at most, drawn from the seed: the shares
 /// add up to 1 at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct FaultsPlan {
     /// Decides which requests it meets; each thread has a stream of its own.
-    #[serde(default)]
     pub seed: u64,
     /// Of all requests, those answered with status 500.
-    #[serde(default)]
     pub error_share: f64,
     /// Share of requests that are not answered: their connection is reset, or with HTTP/2 their stream.
-    #[serde(default)]
     pub reset_share: f64,
     /// Share of requests that are answered only after `stall_ns`. Requests behind them on the connection wait, too. A stream stalls half way.
-    #[serde(default)]
     pub stall_share: f64,
     /// How long a stall is; null for one that never ends.
-    #[serde(default)]
     pub stall_ns: Option<u64>,
     /// Those whose body comes in pieces, over `slow_ns`.
-    #[serde(default)]
     pub slow_share: f64,
     /// From the head of a slow answer to its last byte.
-    #[serde(default)]
     pub slow_ns: u64,
     /// Share of requests whose answer ends half way, with its connection or, with HTTP/2, a reset of its stream.
-    #[serde(default)]
     pub cut_share: f64,
     /// So many requests are answered on a connection, which the server then closes; null for no such number.
-    #[serde(default)]
     pub close_after: Option<u32>,
     /// Without saying so in the last answer, or with HTTP/2 by GOAWAY.
-    #[serde(default)]
     pub close_silently: bool,
     /// CPU time that each request takes beside its answer, in ns.
-    #[serde(default)]
     pub work_ns: u64,
     /// Share of requests over HTTP/2 whose stream is refused.
-    #[serde(default)]
     pub refuse_share: f64,
     /// Send GOAWAY after so many requests of an HTTP/2 connection; null for never.
-    #[serde(default)]
     pub goaway_after: Option<u32>,
     /// Never enlarge the window of an HTTP/2 stream.
-    #[serde(default)]
     pub stall_window: bool,
     /// How long HTTP/2's SETTINGS, and all that follows them, are delayed.
-    #[serde(default)]
     pub settings_delay_ns: u64,
 }
 

@@ -1,10 +1,88 @@
-//! The protocol's report of what a reference server of HTTP saw from one mark to the next.
+//! The protocol of a reference server: its plan, and its reports of what it has seen, since it began
+//! and from one mark to the next.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trueload_meter::Figures;
+
+use super::{AddressPlan, DriverPlan, ServeTlsPlan, ServicePlan};
+
+/// What one reference server is to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServePlan {
+    /// The version of this protocol; any other is refused.
+    pub protocol: u32,
+    /// Port 0 for a free one; `ready` names it. A socket file has one thread.
+    pub listen: AddressPlan,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "ServicePlan::is_plain_http")]
+    pub service: ServicePlan,
+    /// Threads, each with its own listening socket on the same port.
+    pub threads: u32,
+    /// CPUs to pin the threads to, in turn; empty for no pinning.
+    pub cpus: Vec<u32>,
+    /// What carries the sockets.
+    #[serde(default)]
+    pub driver: DriverPlan,
+    /// For so long a thread polls before it sleeps; 0 for not at all.
+    #[serde(default)]
+    pub spin_ns: u64,
+    /// What TLS is set up with, or null for none.
+    #[serde(default)]
+    pub tls: Option<ServeTlsPlan>,
+}
+
+/// What a reference server has seen since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    /// The time of this line, on the engine's clock.
+    pub at_ns: u64,
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections that are open now.
+    pub open: u32,
+    /// The most connections open at once.
+    pub open_peak: u32,
+    /// Requests read to their end.
+    pub requests: u64,
+    /// Responses handed whole to the kernel.
+    pub responses: u64,
+    /// Requests that violate RFC 9112. Over WebSocket, also handshakes, frames and messages that
+    /// are not valid.
+    pub malformed: u64,
+    /// Requests whose connection was gone before their response could be sent.
+    pub aborted: u64,
+    /// Responses that wait for their time now (`/wait/MS`).
+    pub waiting: u32,
+    /// Bytes received; under TLS, the bytes after decryption.
+    pub bytes_in: u64,
+    /// Bytes sent; under TLS, the bytes before encryption.
+    pub bytes_out: u64,
+    /// Full TLS handshakes.
+    #[serde(default)]
+    pub handshakes_full: u64,
+    /// TLS handshakes that resumed an earlier session.
+    #[serde(default)]
+    pub handshakes_resumed: u64,
+    /// Connections on which TLS failed.
+    #[serde(default)]
+    pub tls_failed: u64,
+    /// Broadcast messages handed to the kernel, one for each listener.
+    #[serde(default)]
+    pub deliveries: u64,
+    /// Listeners that were closed because they did not read.
+    #[serde(default)]
+    pub slow: u64,
+}
+
+trueload_meter::merged! {
+    Served: accepted, open, open_peak, requests, responses, malformed, aborted, waiting, bytes_in,
+    bytes_out, handshakes_full, handshakes_resumed, tls_failed, deliveries, slow; keeps: at_ns
+}
 
 /// What a reference server of HTTP saw since the mark before, or since it began. Every request is counted once:
 /// those open at the beginning + `requests` = `answered` + `aborted` + `dropped` + those open at the end.
