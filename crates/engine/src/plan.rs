@@ -379,6 +379,8 @@ pub(crate) fn config(
         seed: plan.seed,
         thread,
         threads,
+        origin: 0,
+        origins: 1,
         places: None,
         turns,
     })

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use trueload_load::dealt_slot;
-use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger, Origin};
+use trueload_meter::{Answered, Class, Delivered, Handle, Ledger, Origin};
 use trueload_wire::shootout::{Key, Memory, Stamp};
 
 use super::settling::Settling;
@@ -111,27 +111,6 @@ impl UnderWay {
     /// A slot's number as a sender.
     pub(super) fn number(&self, slot: u32) -> u32 {
         dealt_slot(slot, self.of, self.index)
-    }
-
-    /// Sets the number of connections over all engines.
-    pub(super) fn expect_senders(&mut self, total: u32) {
-        self.ledger.expect_senders(total);
-    }
-
-    /// Notes that the slot is a listener now.
-    pub(super) fn join(&mut self, slot: u32) {
-        self.ledger.join(slot);
-    }
-
-    /// Notes that we end the slot's connection: nothing is expected for it any more.
-    pub(super) fn leave(&mut self, slot: u32) {
-        self.ledger.leave(slot);
-    }
-
-    /// Notes that the slot's connection is gone: unless we ended it, its outstanding deliveries are
-    /// lost.
-    pub(super) fn drop_out(&mut self, slot: u32) {
-        self.ledger.drop_out(slot);
     }
 
     /// Whether one more message may be sent if `concurrent` may be in flight.
@@ -277,21 +256,6 @@ impl UnderWay {
     /// Takes the messages whose receipts have to be taken back.
     pub(super) fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
-    }
-
-    /// Whether messages of this phase are under way.
-    pub(super) fn is_open(&self, phase: u16) -> bool {
-        self.ledger.is_open(phase)
-    }
-
-    /// Cancels all messages: the run is cut short.
-    pub(super) fn cancel(&mut self) {
-        self.ledger.cancel();
-    }
-
-    /// Takes the deliveries of a phase that is over.
-    pub(super) fn take(&mut self, phase: u16) -> Deliveries {
-        self.ledger.take(phase)
     }
 }
 
