@@ -191,12 +191,6 @@ fn start_skew_ns(plan: &GeneratePlan, threads: &[DoneReport]) -> Option<u64> {
     (plan.threads > 1).then(|| last_ns - first_ns)
 }
 
-/// The busy time. Polls without an event look like work but are not: a thread that spins has time
-/// to spare.
-fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
-    wanted_ns.saturating_sub(spun_ns)
-}
-
 fn lateness(threads: &[DoneReport]) -> Lateness {
     let waited_ns =
         threads.iter().map(|thread| thread.used.wanted_ns.saturating_sub(thread.used.cpu_ns));
@@ -215,7 +209,8 @@ fn lateness(threads: &[DoneReport]) -> Lateness {
 fn generator(plan: &GeneratePlan, driven: &Driven, threads: &[DoneReport]) -> Generator {
     // Of the time since a thread began: its engine may have joined others late in the window.
     let shares = threads.iter().map(|thread| {
-        let busy_ns = busy(thread.used.wanted_ns, thread.spun_ns);
+        // Polls without an event look like work but are not: a thread that spins has time to spare.
+        let busy_ns = thread.used.wanted_ns.saturating_sub(thread.spun_ns);
         busy_ns as f64 / thread.stopped_ns.saturating_sub(thread.began_ns).max(1) as f64
     });
     let saturation = shares.fold(0.0, f64::max);
@@ -234,18 +229,5 @@ fn generator(plan: &GeneratePlan, driven: &Driven, threads: &[DoneReport]) -> Ge
         peak_rss_bytes: peak_rss_bytes(),
         lateness: lateness(threads),
         machine: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_polls_in_vain_is_not_busy() {
-        let cases = [(900, 0, 900), (900, 800, 100), (1000, 1000, 0), (500, 600, 0)];
-        for (wanted_ns, spun_ns, busy_ns) in cases {
-            assert_eq!(busy(wanted_ns, spun_ns), busy_ns, "{wanted_ns} less {spun_ns}");
-        }
     }
 }

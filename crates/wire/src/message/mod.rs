@@ -10,13 +10,11 @@ mod redirect;
 mod request;
 mod resolve;
 mod rules;
-mod turn;
 
 pub use book::{Book, Event, Head, Wants};
 pub use cookies::Site;
-pub use places::{BUILT_IN, Filling, Part, is_name, mark_used};
+pub use places::{BUILT_IN, Filling, Part, Turn, is_name, mark_used};
 pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};
 pub use rules::{Limits, Rules};
-pub use turn::Turn;

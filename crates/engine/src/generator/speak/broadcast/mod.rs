@@ -14,7 +14,6 @@ mod client;
 mod concluding;
 mod program;
 mod sending;
-mod settling;
 mod turns;
 mod under_way;
 

@@ -5,13 +5,14 @@
 //! receipt is known first, so it is taken back later: [`Charge`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use trueload_load::dealt_slot;
 use trueload_meter::{Answered, Class, Delivered, Handle, Ledger, Origin};
 use trueload_wire::shootout::{Key, Memory, Stamp};
 
-use super::settling::Settling;
 use crate::generator::slot::NEVER;
+use crate::protocol::Sent;
 
 /// Messages whose receipts have come may still wait for deliveries: at most this many beyond those
 /// in flight.
@@ -256,6 +257,33 @@ impl UnderWay {
     /// Takes the messages whose receipts have to be taken back.
     pub(super) fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
+    }
+}
+
+/// The phases that are settled with other engines.
+#[derive(Debug, Default)]
+pub(super) struct Settling {
+    /// The messages sent in each phase; none once they have been reported.
+    sent: Vec<Option<Sent>>,
+    /// Settlements asked for and not begun: phase, messages sent, and until when to wait for them.
+    pub(super) waiting: VecDeque<(u16, Arc<Sent>, u64)>,
+    pub(super) current: Option<u16>,
+}
+
+impl Settling {
+    pub(super) fn sent(&mut self, phase: u16) -> &mut Option<Sent> {
+        let at = usize::from(phase);
+        if self.sent.len() <= at {
+            self.sent.resize_with(at + 1, || Some(Sent::default()));
+        }
+        &mut self.sent[at]
+    }
+
+    /// Notes that one of our clients sends a message.
+    pub(super) fn send(&mut self, phase: u16, sender: u32, sequence: u32) {
+        if let Some(sent) = self.sent(phase) {
+            sent.insert(sender, sequence);
+        }
     }
 }
 
