@@ -1,0 +1,133 @@
+"""What disturbed trials leave certain of two sides: bounds of their ratios, and conditions on them.
+
+How: of each trial `record.certainty` says between which ends the truth of a figure lies. A ratio is
+claimed if it stands wherever these truths are, and a condition is decided if all of them say the
+same. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trueload.compare.difference import Bounded, Bounds, Ratio, claimed
+from trueload.record.certainty import LEAST, Range, Ruling, decided, direction_of, range_of
+from trueload.record.schema import Record
+from trueload.record.thresholds import Condition, Threshold, crossed_by, ratio_text, untimed
+
+Sides = Mapping[str, Sequence[Record]]
+"""The trials of base and new, in this order, by the names of the sides."""
+
+
+def spoiled_text(metric: str, sides: Sides) -> str:
+    """Return a text such as ``a trial of new is invalid`` if nothing is certain of its figure."""
+    spoiled = [name for name, some in sides.items() if any(_is_unknown(metric, r) for r in some)]
+    return f"a trial of {' and of '.join(spoiled)} is invalid" if spoiled else ""
+
+
+def _is_unknown(metric: str, record: Record) -> bool:
+    is_of_before = record.bounds is None and record.verdict == "invalid"
+    return is_of_before or direction_of(metric, record) == "unknown"
+
+
+def bounds_of(metric: str, sides: Sides) -> Bounds:
+    """Return what bounds the figures of both sides."""
+    base, new = (_bounded(metric, name, some) for name, some in sides.items())
+    return base, new
+
+
+def _bounded(metric: str, name: str, records: Sequence[Record]) -> Bounded | None:
+    found = [_truth(metric, record) for record in records]
+    if all(low == high for low, high in found):
+        return None
+    lows, highs = ([ends[at] for ends in found] for at in (0, 1))
+    if any(record.lower_bound for record in records):
+        return Bounded(lows, highs, f"{name} is a lower bound")
+    failed = (each.name for r in records for each in r.checks if each.status == "fail")
+    names = ", ".join(dict.fromkeys(failed))
+    return Bounded(lows, highs, f"of {name} only a bound is known{names and f' ({names})'}")
+
+
+def _truth(metric: str, record: Record) -> Range:
+    """Return the ends between which the truth of a figure lies, none below 0."""
+    low, high = range_of(metric, record)
+    if record.lower_bound and metric != "errors":
+        # What a faster generator might have shown: more answers, each of them earlier.
+        low, high = (low, math.inf) if metric == "throughput" else (0.0, high)
+    if metric == "mean" and record.verdict == "invalid" and untimed([record]):
+        high = math.inf  # it is of answers alone
+    return max(0.0, low), high
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a ratio is told: ``throughput of B is 0.900 of A's``."""
+
+    of: str
+    whose: str
+
+    def ratio(self, found: Ratio | None, value: float) -> str:
+        """Tell the value of a ratio."""
+        if found is None or found.bound == "exact":
+            return self.of + ratio_text(value, self.whose)
+        how = LEAST.get(found.bound, "roughly ")
+        return f"{self.of}is {how}{value:.3f} {self.whose}"
+
+
+OF_BASE, OF_A = Wording("", "of the base"), Wording("of B ", "of A's")
+
+
+def rule_ratios(
+    conditions: Sequence[Condition],
+    ratios: Sequence[Ratio],
+    sides: Sides,
+    words: Wording,
+) -> list[Ruling]:
+    """Rule on each condition.
+
+    One that the figures make true counts as crossed only if the ratio is not unclear. Requests of
+    the new side without a time never count as better than the base.
+    """
+    by_metric = {each.metric: each for each in ratios}
+    base, new = sides.values()
+    missing, records = untimed(new), [*base, *new]
+    over = crossed_by(conditions, claimed(ratios).get, missing)
+    sentences = {
+        each.condition.text: each.sentence_with(
+            lambda part, value: words.ratio(by_metric.get(part.metric), value)
+        )
+        for each in over
+    }
+    rulings = []
+    for condition in conditions:
+        found = [by_metric.get(part.metric) for part in condition.parts]
+        holds = [
+            True if part.is_guarded and missing else _holds(part, each)
+            for part, each in zip(condition.parts, found, strict=True)
+        ]
+        shown = " and ".join(
+            _shown(part, each, words) for part, each in zip(condition.parts, found, strict=True)
+        )
+        sentence = sentences.get(condition.text, "")
+        rulings.append(decided(condition, holds, sentence, shown, records))
+    return rulings
+
+
+def _holds(part: Threshold, found: Ratio | None) -> bool | None:
+    """Whether a part is true of a ratio; None if that depends on where the truth lies."""
+    if found is None or found.at_least is None or found.at_most is None:
+        return None
+    is_claimed = found.word != "unclear"
+    if found.at_least == found.at_most:
+        return is_claimed and part.holds(found.at_least)
+    at_ends = {part.holds(end) for end in (found.at_least, found.at_most)}
+    if at_ends == {True}:
+        return True if is_claimed else None
+    return None if True in at_ends else False
+
+
+def _shown(part: Threshold, found: Ratio | None, words: Wording) -> str:
+    value = math.nan if found is None or found.ratio is None else found.ratio
+    unclear = found is not None and found.bound == "exact" and found.word == "unclear"
+    return f"{part.label} {words.ratio(found, value)}{', which is unclear' if unclear else ''}"
