@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trueload.record.bound import estimate_text
 from trueload.record.figures import latency, metric_value, of_percentile, percentile_share
 from trueload.record.schema import Direction, Record
 from trueload.record.thresholds import Condition, Crossing, Threshold, crossed, untimed
@@ -163,5 +164,6 @@ def usable_text(record: Record) -> str:
         ]
     if bounds.throughput != "unknown" and record.throughput.ok_per_s:
         rate = format_rate(record.throughput.ok_per_s, "requests")
-        parts.append(f"{LEAST[bounds.throughput]}{rate}")
+        estimate = estimate_text(record.throughput.estimate_per_s)
+        parts.append(f"{LEAST[bounds.throughput]}{rate}{estimate}")
     return ", ".join(parts)

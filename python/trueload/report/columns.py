@@ -182,6 +182,13 @@ def _ratio(row: Row) -> str | None:
     return f"{middle:.3f} ({within.low:.3f}-{within.high:.3f})"
 
 
+def _estimate(row: Row) -> float | None:
+    """What a server would carry at its limit, beside its lower bound."""
+    if not row.summary.lower_bound or row.figures is None:
+        return None
+    return row.figures.estimate_per_s
+
+
 def _most_clients(row: Row) -> str | None:
     found = row.figures.carried if row.figures is not None else None
     if found is None:
@@ -230,6 +237,7 @@ RANKS = (
     Column("rank_last", lambda row: row.summary.places and row.summary.places.last),
 )
 INTERVAL = Column("interval", _within, left=True)
+ESTIMATE = Column("estimate", _estimate, format_cell, optional=True)
 RATIO = Column("ratio", _ratio, left=True, optional=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
@@ -242,6 +250,7 @@ CORES = _load("cores", lambda load: load.cores)
 OURS = (
     RANK,
     INTERVAL,
+    ESTIMATE,
     RATIO,
     CPU,
     Column("memory", _figure("peak_rss_bytes"), lambda size: f"{size / 1024 / 1024:.1f}MiB"),
@@ -272,6 +281,7 @@ SERVERS = Kind(
         Column("latency_at_most", _figure("latency_at_most"), "; ".join),
         Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
+        Column("estimate_per_s", _estimate, format_cell),
         Column("ratio", _figure("ratio")),
         WHY,
     ),
