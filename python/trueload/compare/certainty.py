@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from trueload.compare.difference import Bounded, Bounds, Ratio, claimed
+from trueload.compare.difference import Bounded, Bounds, Ratio
 from trueload.record.certainty import LEAST, Range, Ruling, decided, direction_of, range_of
 from trueload.record.schema import Record
-from trueload.record.thresholds import Condition, Threshold, crossed_by, ratio_text, untimed
+from trueload.record.thresholds import Condition, Threshold, untimed, untimed_text
 
 Sides = Mapping[str, Sequence[Record]]
 """The trials of base and new, in this order, by the names of the sides."""
@@ -60,29 +59,14 @@ def _truth(metric: str, record: Record) -> Range:
     return max(0.0, low), high
 
 
-@dataclass(frozen=True)
-class Wording:
-    """How a ratio is told: ``throughput of B is 0.900 of A's``."""
-
-    of: str
-    whose: str
-
-    def ratio(self, found: Ratio | None, value: float) -> str:
-        """Tell the value of a ratio."""
-        if found is None or found.bound == "exact":
-            return self.of + ratio_text(value, self.whose)
-        how = LEAST.get(found.bound, "roughly ")
-        return f"{self.of}is {how}{value:.3f} {self.whose}"
-
-
-OF_BASE, OF_A = Wording("", "of the base"), Wording("of B ", "of A's")
+Words = tuple[str, str]
+OF_BASE: Words = ("", "of the base")
+OF_A: Words = ("of B ", "of A's")
+"""How a ratio is told: ``throughput of B is 0.900 of A's``."""
 
 
 def rule_ratios(
-    conditions: Sequence[Condition],
-    ratios: Sequence[Ratio],
-    sides: Sides,
-    words: Wording,
+    conditions: Sequence[Condition], ratios: Sequence[Ratio], sides: Sides, words: Words
 ) -> list[Ruling]:
     """Rule on each condition.
 
@@ -91,26 +75,15 @@ def rule_ratios(
     """
     by_metric = {each.metric: each for each in ratios}
     base, new = sides.values()
-    missing, records = untimed(new), [*base, *new]
-    over = crossed_by(conditions, claimed(ratios).get, missing)
-    sentences = {
-        each.condition.text: each.sentence_with(
-            lambda part, value: words.ratio(by_metric.get(part.metric), value)
-        )
-        for each in over
-    }
-    rulings = []
+    missing, rulings = untimed(new), []
     for condition in conditions:
-        found = [by_metric.get(part.metric) for part in condition.parts]
-        holds = [
-            True if part.is_guarded and missing else _holds(part, each)
-            for part, each in zip(condition.parts, found, strict=True)
-        ]
-        shown = " and ".join(
-            _shown(part, each, words) for part, each in zip(condition.parts, found, strict=True)
-        )
-        sentence = sentences.get(condition.text, "")
-        rulings.append(decided(condition, holds, sentence, shown, records))
+        parts = [(part, by_metric.get(part.metric)) for part in condition.parts]
+        guarded = [missing > 0 and part.is_guarded for part, _ in parts]
+        holds = [guard or _holds(*each) for guard, each in zip(guarded, parts, strict=True)]
+        shown = " and ".join(_shown(*each, words) for each in parts)
+        more = f" with {untimed_text(missing)}" if any(guarded) else ""
+        sentence = f"{shown}{more}, and --fail-on says {condition.text}"
+        rulings.append(decided(condition, holds, sentence, shown, [*base, *new]))
     return rulings
 
 
@@ -127,7 +100,10 @@ def _holds(part: Threshold, found: Ratio | None) -> bool | None:
     return None if True in at_ends else False
 
 
-def _shown(part: Threshold, found: Ratio | None, words: Wording) -> str:
-    value = math.nan if found is None or found.ratio is None else found.ratio
-    unclear = found is not None and found.bound == "exact" and found.word == "unclear"
-    return f"{part.label} {words.ratio(found, value)}{', which is unclear' if unclear else ''}"
+def _shown(part: Threshold, found: Ratio | None, words: Words) -> str:
+    of, whose = words
+    if found is None or found.ratio is None:
+        return f"{part.label} {of}is not known"
+    unclear = ", which is unclear" if found.bound == "exact" and found.word == "unclear" else ""
+    how = LEAST.get(found.bound, "roughly ")
+    return f"{part.label} {of}is {how}{found.ratio:.3f} {whose}{unclear}"

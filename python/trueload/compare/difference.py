@@ -10,7 +10,7 @@ its words from here. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -61,7 +61,7 @@ class Ratio:
     needs one. ``chance`` is how likely equal sides are to differ this much in this metric.
 
     ``at_least`` and ``at_most`` are the ends between which the ratio lies, both equal to it where
-    all figures are exact. ``base_bound`` and ``new_bound`` say what each side's figure is.
+    all figures are exact.
 
     ``pairs_needed`` is the number of pairs that would find a difference of 3 % at the spread seen,
     inf for more than 100. It is None if that is not known, or if no number of pairs would allow a
@@ -81,8 +81,6 @@ class Ratio:
     pairs_needed: float | None = None
     at_least: float | None = None
     at_most: float | None = None
-    base_bound: Direction = "exact"
-    new_bound: Direction = "exact"
     base_too_few: bool = False
     new_too_few: bool = False
 
@@ -94,7 +92,13 @@ class Ratio:
     @property
     def bound(self) -> Direction:
         """What the ratio is: exact, or a bound."""
-        return direction(self.ratio, self.at_least, self.at_most)
+        if self.ratio is None or self.at_least is None or self.at_most is None:
+            return "exact"
+        if self.at_least < self.ratio < self.at_most:
+            return "unknown"
+        if self.at_least < self.ratio:
+            return "at_most"
+        return "at_least" if self.at_most > self.ratio else "exact"
 
     @property
     def verdict(self) -> str:
@@ -120,15 +124,6 @@ NO_BOUNDS: Bounds = (None, None)
 def lower_bound(name: str, values: Sequence[float]) -> Bounded:
     """Return a side that carries at least so much in each trial."""
     return Bounded(values, [math.inf] * len(values), f"{name} is a lower bound")
-
-
-def direction(value: float | None, low: float | None, high: float | None) -> Direction:
-    """Say what a value is whose truth lies between two ends."""
-    if value is None or low is None or high is None:
-        return "exact"
-    if low < value < high:
-        return "unknown"
-    return "at_most" if low < value else "at_least" if high > value else "exact"
 
 
 @dataclass(frozen=True)
@@ -201,36 +196,15 @@ def _compared(
     word, why = _word(metric, found), ""
     if few or spoiled:
         word, why = "unclear", few or spoiled
-    elif word == "unclear":
-        why = _hiding(metric, find, sides, bounds)
+    elif word == "unclear" != _word(metric, find(*sides)):
+        why = "; ".join(each.why for each in bounds if each is not None)
     needed = None
     if at_least != 0 and at_most != math.inf and found.spread is not None:
         needed = pairs_to_find(found.spread, FIND, CHANCE_MAX)
-    (base, base_cv, base_bound), (new, new_cv, new_bound) = map(_side, sides, bounds)
-    return Ratio(
-        metric=metric,
-        base=base,
-        new=new,
-        ratio=found.ratio,
-        within=found.within,
-        word=word,
-        why=why,
-        base_cv=base_cv,
-        new_cv=new_cv,
-        chance=found.chance,
-        pairs_needed=needed,
-        at_least=at_least,
-        at_most=at_most,
-        base_bound=base_bound,
-        new_bound=new_bound,
-    )
-
-
-def _side(values: Values, bound: Bounded | None) -> tuple[float, float | None, Direction]:
-    """The median of a side, its coefficient of variation, and what that median is."""
-    middle = median(values) or 0.0
-    ends = (None, None) if bound is None else (median(bound.lows), median(bound.highs))
-    return middle, coefficient_of_variation(values), direction(middle, *ends)
+    base, new = (median(side) or 0.0 for side in sides)
+    (base_cv, new_cv), ends = map(coefficient_of_variation, sides), (at_least, at_most)
+    measured = (metric, base, new, found.ratio, found.within, word, why, base_cv, new_cv)
+    return Ratio(*measured, found.chance, needed, *ends)
 
 
 def _of_any_truth(find: Find, sides: Sides, bounds: Bounds) -> _Found:
@@ -251,16 +225,6 @@ def _of_any_truth(find: Find, sides: Sides, bounds: Bounds) -> _Found:
     if within.low > 1 or within.high < 1:
         chance = least.chance if within.low > 1 else most.chance
     return replace(measured, within=within, chance=chance, ends=ends)
-
-
-def _hiding(metric: str, find: Find, sides: Sides, bounds: Bounds) -> str:
-    """Return why nothing is clear that the figures alone would show: the side that hides it."""
-    word = _word(metric, find(*sides))
-    if word == "unclear":
-        return ""
-    alone: tuple[Bounds, Bounds] = (bounds[0], None), (None, bounds[1])
-    hiding = [only for only in alone if _word(metric, _of_any_truth(find, sides, only)) != word]
-    return "; ".join(each.why for only in hiding or alone for each in only if each is not None)
 
 
 def of_too_few(found: Ratio, base: bool, new: bool) -> Ratio:
@@ -314,11 +278,6 @@ def _as_throughput(mean: Ratio, throughput: Ratio) -> Ratio:
     if throughput.word != "unclear":
         return replace(mean, word="as throughput", why=ONE_FACT)
     return replace(mean, word="unclear", why=throughput.why or f"as throughput, {ONE_FACT}")
-
-
-def claimed(ratios: Sequence[Ratio]) -> Mapping[str, float | None]:
-    """The ratios of metrics with a claim, by metric; a condition can be true only of these."""
-    return {each.metric: each.ratio for each in ratios if each.word != "unclear"}
 
 
 def as_family(ratios: Sequence[Ratio], primary: str) -> list[Ratio]:

@@ -182,13 +182,6 @@ def _ratio(row: Row) -> str | None:
     return f"{middle:.3f} ({within.low:.3f}-{within.high:.3f})"
 
 
-def _estimate(row: Row) -> float | None:
-    """What a server would carry at its limit, beside its lower bound."""
-    if not row.summary.lower_bound or row.figures is None:
-        return None
-    return row.figures.estimate_per_s
-
-
 def _most_clients(row: Row) -> str | None:
     found = row.figures.carried if row.figures is not None else None
     if found is None:
@@ -237,7 +230,7 @@ RANKS = (
     Column("rank_last", lambda row: row.summary.places and row.summary.places.last),
 )
 INTERVAL = Column("interval", _within, left=True)
-ESTIMATE = Column("estimate", _estimate, format_cell, optional=True)
+ESTIMATE = Column("estimate", _figure("estimate_per_s"), format_cell, optional=True)
 RATIO = Column("ratio", _ratio, left=True, optional=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
@@ -281,7 +274,7 @@ SERVERS = Kind(
         Column("latency_at_most", _figure("latency_at_most"), "; ".join),
         Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
-        Column("estimate_per_s", _estimate, format_cell),
+        Column("estimate_per_s", _figure("estimate_per_s"), format_cell),
         Column("ratio", _figure("ratio")),
         WHY,
     ),

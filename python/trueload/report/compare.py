@@ -18,7 +18,6 @@ from trueload.compare.trials import Comparison, RowCompared
 from trueload.record.bound import verdict_text
 from trueload.record.certainty import SIGNS
 from trueload.record.figures import label
-from trueload.record.schema import Direction
 from trueload.repetitions import PAIRS_MOST, Interval
 from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
 from trueload.text import plain
@@ -45,13 +44,11 @@ def render(compared: ShownComparison, format_: Format) -> str:
 
 def ratio_cells(found: Ratio) -> tuple[str, ...]:
     """Return the cells of one metric."""
-    base = _side(found.metric, found.base, found.base_cv, found.base_bound)
-    new = _side(found.metric, found.new, found.new_cv, found.new_bound)
     return (
         label(found.metric),
-        TOO_FEW if found.base_too_few else base,
-        TOO_FEW if found.new_too_few else new,
-        "" if found.too_few else f"{_sign(found.bound)}{_times(found.ratio)}",
+        TOO_FEW if found.base_too_few else _side(found.metric, found.base, found.base_cv),
+        TOO_FEW if found.new_too_few else _side(found.metric, found.new, found.new_cv),
+        "" if found.too_few else SIGNS.get(found.bound, "").lstrip() + _times(found.ratio),
         within_text(found.within),
         found.verdict,
     )
@@ -94,13 +91,8 @@ def _times(value: float | None) -> str:
     return f"{value:.3f}" if value >= 0.1 or value == 0 else f"{value:.2g}"
 
 
-def _sign(bound: Direction) -> str:
-    return SIGNS.get(bound, "").lstrip()
-
-
-def _side(metric: str, value: float, cv: float | None, bound: Direction) -> str:
-    shown = f"{_sign(bound)}{value_text(metric, value)}"
-    return shown + ("" if cv is None else f" (CV {cv * 100:.1f} %)")
+def _side(metric: str, value: float, cv: float | None) -> str:
+    return value_text(metric, value) + ("" if cv is None else f" (CV {cv * 100:.1f} %)")
 
 
 def value_text(metric: str, value: float) -> str:

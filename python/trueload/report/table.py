@@ -263,7 +263,7 @@ def _below(table: LoadTable) -> list[str]:
         )
     if any(s.lower_bound for s in table.ranked):
         lines.append(BOUNDS)
-    if any(s.lower_bound and s.figures and s.figures.estimate_per_s for s in table.ranked):
+    if any(figures.estimate_per_s for figures in shown):
         lines.append(ESTIMATES)
     return ["", *lines] if lines else []
 

@@ -61,11 +61,9 @@ def limit_text(record: Record) -> str:
 
 
 def estimate_per_s(record: Record, bounds: Bounds) -> float | None:
-    """Estimate the throughput of a server whose figure is a lower bound, were it busy all the time.
+    """Estimate what a server would carry if it were busy all the time, beside a lower bound.
 
-    A server takes some CPU time per answer that does not depend on how busy it is, or little. So
-    its throughput is to its limit as its busy time is to all (docs/throughput.md has how well that
-    holds). None at its limit, where the figure is no bound.
+    It is right where an answer costs the server the same CPU time however busy it is.
     """
     saturation = record.server.saturation if record.server is not None else None
     per_s = record.throughput.ok_per_s

@@ -110,17 +110,15 @@ def is_better(one: Summary, other: Summary) -> bool:
 def ratio_of(base: Summary, new: Summary) -> Ratio:
     """The score of one entry to that of another, with what it allows to say."""
     olds, news = ({each.pair: each.score for each in some.trials} for some in (base, new))
-    both = [pair for pair in olds if pair is not None and pair in news]
-    in_pairs = base.run == new.run and bool(both)
-    if in_pairs:
+    both = [pair for pair in olds if pair is not None and pair in news and base.run == new.run]
+    old, now = ([each.score for each in some.trials] for some in (base, new))
+    if both:
         old, now = ([scores[pair] for pair in both] for scores in (olds, news))
-    else:
-        old, now = ([each.score for each in some.trials] for some in (base, new))
     bounds = (
         lower_bound(base.name, old) if base.lower_bound else None,
         lower_bound(new.name, now) if new.lower_bound else None,
     )
-    if in_pairs:
+    if both:
         return of_pairs("throughput", list(zip(old, now, strict=True)), bounds=bounds)
     return of_trials("throughput", old, now, bounds=bounds)
 
