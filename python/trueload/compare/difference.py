@@ -196,7 +196,7 @@ def _compared(
     word, why = _word(metric, found), ""
     if few or spoiled:
         word, why = "unclear", few or spoiled
-    elif word == "unclear" != _word(metric, find(*sides)):
+    elif any(bounds) and word == "unclear" != _word(metric, find(*sides)):
         why = "; ".join(each.why for each in bounds if each is not None)
     needed = None
     if at_least != 0 and at_most != math.inf and found.spread is not None:
