@@ -147,7 +147,7 @@ class Trueload:
         __tracebackhide__ = True
         self._keep(result)
         strict, undecided = options.get("strict"), getattr(result, "undecided", ())
-        # Conditions that are certain decide, whatever the verdict; those of pairs follow it.
+        # Conditions that are certain decide, whatever the verdict. A suite has none.
         is_decided = hasattr(result, "undecided") and options.get("fail_on") and not undecided
         bad = {"invalid", "suspect"} if strict else set() if is_decided else {"invalid"}
         if undecided and not invalid_ok:

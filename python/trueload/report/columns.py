@@ -230,6 +230,7 @@ RANKS = (
     Column("rank_last", lambda row: row.summary.places and row.summary.places.last),
 )
 INTERVAL = Column("interval", _within, left=True)
+ESTIMATE = Column("estimate", _figure("estimate_per_s"), format_cell, optional=True)
 RATIO = Column("ratio", _ratio, left=True, optional=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
@@ -242,6 +243,7 @@ CORES = _load("cores", lambda load: load.cores)
 OURS = (
     RANK,
     INTERVAL,
+    ESTIMATE,
     RATIO,
     CPU,
     Column("memory", _figure("peak_rss_bytes"), lambda size: f"{size / 1024 / 1024:.1f}MiB"),
@@ -272,6 +274,7 @@ SERVERS = Kind(
         Column("latency_at_most", _figure("latency_at_most"), "; ".join),
         Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
+        Column("estimate_per_s", _figure("estimate_per_s"), format_cell),
         Column("ratio", _figure("ratio")),
         WHY,
     ),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.protocol.tick import Counts
 from trueload.record import figures
-from trueload.record.bound import at_least, verdict_text
+from trueload.record.bound import at_least, estimate_text, middle_estimate, verdict_text
 from trueload.record.certainty import usable_text
 from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
@@ -273,7 +273,8 @@ def _throughput(record: Record) -> str:
     if record.counts.ok < ANSWERS_WARN and not isinstance(record.plan.window.load, Turns):
         return f"{times(record.counts.ok, 'answer')}: {TOO_FEW} for a rate"
     rate = at_least(format_rate(found.ok_per_s, "requests"), record.lower_bound)
-    return f"{rate}   {bytes_text}"
+    estimate = estimate_text(found.estimate_per_s) if record.lower_bound else ""
+    return f"{rate}{estimate}   {bytes_text}"
 
 
 def tail_text(record: Record) -> str:
@@ -295,6 +296,8 @@ def _median_throughput(records: Sequence[Record]) -> str:
     low, high = format_count(around.low), format_count(around.high)
     bound = is_lower_bound(worst_checks(records))
     rate = at_least(format_rate(middle, "requests"), bound)
+    trials = ((each.throughput.estimate_per_s, each.throughput.ok_per_s) for each in records)
+    rate += estimate_text(middle_estimate(trials)) if bound else ""
     found = f"median {rate} ({around.kind} {low} to {high})"
     spread = coefficient_of_variation(values)
     return found if spread is None else f"{found}, CV {format_share(spread)}"

@@ -33,6 +33,10 @@ BOUNDS = (
     "≥: at least this much: the generator was at its limit, or the run was disturbed. A row with a"
     " rank after it carried less."
 )
+ESTIMATES = (
+    "estimate: what the server would carry if it were busy all the time: RPS divided by the share"
+    " of the time that its\nbusiest thread was. No row is ranked by it."
+)
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."
     " Rows are ranked by it."
@@ -259,6 +263,8 @@ def _below(table: LoadTable) -> list[str]:
         )
     if any(s.lower_bound for s in table.ranked):
         lines.append(BOUNDS)
+    if any(figures.estimate_per_s for figures in shown):
+        lines.append(ESTIMATES)
     return ["", *lines] if lines else []
 
 

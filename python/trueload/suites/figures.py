@@ -14,6 +14,7 @@ from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
 from trueload.record.account import Account
 from trueload.record.accounts import ACCOUNTS
+from trueload.record.bound import middle_estimate
 from trueload.record.memory import growth_text
 from trueload.record.schema import Generator, Record, Server, Verdict
 from trueload.record.turn import read_turn
@@ -105,6 +106,8 @@ class Figures:
     """What takes nothing from the figures."""
     ratio: float | None = None
     """Its throughput to that of the reference beside it."""
+    estimate_per_s: float | None = None
+    """Beside a lower bound: the throughput at the server's limit, by how busy it was."""
 
     def ms(self, name: str) -> float | None:
         """A figure of the latency by its name, in ms; ``p99_ours`` is the generator's own part."""
@@ -184,6 +187,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         answers=latency.count,
         state=state_of(record),
         remark=growth_text(record.server) or _unkept(record),
+        estimate_per_s=record.throughput.estimate_per_s,
     )
 
 
@@ -280,6 +284,7 @@ def together(some: Sequence[Figures]) -> Figures:
         carried=_carried_together(carried),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
         accounts={each.name: _middle(each, some, by_rate) for each in IN_SUITES},
+        estimate_per_s=middle_estimate((each.estimate_per_s, each.ok_per_s) for each in some),
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )

@@ -19,6 +19,7 @@ from trueload.verdict.client_share import GeneratorShare, client_parts
 from trueload.verdict.common import ANYTHING, SERVES_MORE, Definition, Moves, is_open
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
+from trueload.verdict.limit import estimate_per_s
 from trueload.verdict.machine import GENERATOR_FULL
 from trueload.verdict.slots import jain_index, starvation_ns, starved
 
@@ -66,7 +67,9 @@ def judge(record: Record) -> Record:
         checks = with_hosts(checks, record.hosts)
     decided = {"verdict": decide(checks), "lower_bound": is_lower_bound(checks)}
     bounds = bounds_of(record, checks)
-    return record.model_copy(update={"checks": checks, "bounds": bounds, **decided})
+    estimate = {"estimate_per_s": estimate_per_s(record, bounds)}
+    found = {"bounds": bounds, "throughput": record.throughput.model_copy(update=estimate)}
+    return record.model_copy(update={"checks": checks, **found, **decided})
 
 
 def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:

@@ -19,7 +19,7 @@ from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import RATIO, is_metric
 from trueload.record.turn import Letter
 from trueload.repetitions import Interval
-from trueload.report.ab import PairedTrials, crossed_sentence, paired_json, paired_lines
+from trueload.report.ab import PairedTrials, paired_json, paired_lines
 from trueload.report.compare import pairs_text, ratio_cells
 from trueload.report.result import verdict_lines
 from trueload.report.sheets import record_values
@@ -131,7 +131,12 @@ class AbResult:
     @property
     def crossed(self) -> tuple[str, ...]:
         """The conditions of ``fail_on`` that the ratios make true, in words."""
-        return tuple(crossed_sentence(each) for each in self.paired.crossed)
+        return self.paired.sentences("crossed")
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The conditions that these trials were too disturbed to decide, with the reasons."""
+        return self.paired.sentences("undecided")
 
     def cells(self) -> list[tuple[str, ...]]:
         """The rows to show: metric, A, B, ratio, its interval and what B is."""
