@@ -17,12 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from statistics import median
+from typing import Any
 
 import numpy as np
 from clocked import BenchError, Workshop, beside_text, in_jobs, open_workshop
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from setting import Quiet, SettingError, find_setting
+from trueload.verdict import CHECKS
 
 TIMES, JOBS = 20, 1
 LIMIT_MS = 50
@@ -31,7 +33,7 @@ SEARCH = ("-c", "500", "-d", "2s", "--warmup", "500ms", "--rate", "300/s", "--li
 FRESH_S = 30
 FRESH = ("-c", "500", "-d", f"{FRESH_S}s", "--warmup", "500ms", "--fail-on", f"p99>{LIMIT_MS}ms")
 SEARCH_MOST_S, FRESH_MOST_S = 400.0, 90.0
-INVALID = 4  # an exit code
+OUR_SIDE = ("generator", "machine")
 KEPT_SHARE, OFF_MOST, ABOVE_MOST = 0.95, 5.0, 3.0
 TRIES = 3
 """How often at most a search or a run is made where our own side spoiled it."""
@@ -141,18 +143,24 @@ def search(shop: Workshop, kind: Kind, seed: int) -> Outcome:
     return outcome
 
 
+def is_spoiled(result: Any) -> bool:
+    """Whether only the generator or the machine made a result invalid."""
+    failed = [each["name"] for each in (result or {}).get("checks", ()) if each["status"] == "fail"]
+    return bool(failed) and all(CHECKS[name].fault in OUR_SIDE for name in failed)
+
+
 def _search(shop: Workshop, kind: Kind, seed: int) -> tuple[Outcome, bool]:
     options = (f"serves={PER_S:g}", f"seed={seed}", *kind.options.split())
     with shop.server(*options) as server:
         began_s = time.monotonic()
         found = shop.run(("http", server.url, *SEARCH), SEARCH_MOST_S)
         if found.result is None:
-            return Outcome(None, None, False, f"exit {found.code}: {found.last_line}"), True
+            return Outcome(None, None, False, f"exit {found.code}: {found.last_line}"), False
         result = found.result["result"]
         load, took_s = result["load"], time.monotonic() - began_s
         if load is None:
             said = f"{result['sentence']} ({took_s:.0f} s)"
-            return Outcome(None, None, False, said), found.code == INVALID
+            return Outcome(None, None, False, said), is_spoiled(found.result)
         fresh = shop.run(("http", server.url, "--rate", f"{load:.6g}/s", *FRESH), FRESH_MOST_S)
         truth = kind.truth(time.monotonic() - began_s)
     p99_ns = fresh.result["latency_ns"]["p99"] if fresh.result else None
@@ -160,7 +168,7 @@ def _search(shop: Workshop, kind: Kind, seed: int) -> tuple[Outcome, bool]:
     steps = len(found.result["steps"])
     said = f"{load:,.0f} of {truth:,.0f}/s in {took_s:.0f} s, {steps} steps; then p99 {p99}"
     said += f", exit {fresh.code}: {fresh.last_line}" if fresh.code else ""
-    return Outcome(load, load / truth, fresh.code == 0, said), fresh.code == INVALID
+    return Outcome(load, load / truth, fresh.code == 0, said), is_spoiled(fresh.result)
 
 
 def marks_of(kind: Kind, outcomes: Sequence[Outcome]) -> list[Mark]:

@@ -31,6 +31,19 @@ def test_a_search_is_judged_by_fresh_runs_and_by_its_distance_from_the_truth(
     assert row.endswith(f"| {sum(kept)} of 3 |")
 
 
+@pytest.mark.parametrize(
+    ("failed", "spoiled"),
+    [((), False), (("noise", "hiccup"), True), (("noise", "backlog"), False)],
+)
+def test_a_run_is_repeated_only_where_our_own_side_spoiled_it(
+    bench: Any, failed: tuple[str, ...], spoiled: bool
+) -> None:
+    checks = [{"name": name, "status": "fail"} for name in failed]
+    checks += [{"name": "stall", "status": "warn"}]
+    assert bench["searches"].is_spoiled({"checks": checks}) is spoiled
+    assert not bench["searches"].is_spoiled(None)
+
+
 def test_the_limit_of_a_server_that_changes_its_speed_is_above_its_slowest(bench: Any) -> None:
     limit = bench["searches"].simulated_limit(100)
     assert 850 < limit < 950
