@@ -151,6 +151,13 @@ ONLY ?=
 published: setup ## short runs of the five published benchmarks, 25 minutes at most (ONLY=tcp-echo for one; WHOLE=1 for every subject of it)
 	@$(BIN)/python bench/published.py $(foreach name,$(ONLY),--only $(name)) $(if $(WHOLE),--whole)
 
+JOBS ?= 1
+
+.PHONY: proofs
+proofs: setup ## searches for known limits, and comparisons of equal servers (TIMES=20 JOBS=4): hours, or one with JOBS
+	@status=0; $(BIN)/python bench/searches.py --times $(or $(TIMES),20) --jobs $(JOBS) || status=1; echo; \
+	$(BIN)/python bench/same.py --jobs $(JOBS) || status=1; exit $$status
+
 PEERS ?=
 
 .PHONY: redteam

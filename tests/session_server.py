@@ -9,6 +9,7 @@ hidden field and a cookie, which `POST /form` wants back. Every n-th log-in fail
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections import Counter
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ class Seen:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 1024
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that has closed its connection before its answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Sessions:

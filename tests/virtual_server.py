@@ -15,6 +15,7 @@ from typing import Any
 
 from samples import PHASE, counts, flow, good_record, slots, sparse_index
 from samples import histogram as encoded
+from trueload.protocol.flow import Work
 from trueload.protocol.plan import Duration
 from trueload.protocol.tick import Second
 from trueload.record import figures
@@ -22,6 +23,7 @@ from trueload.record.schema import Record
 from trueload.verdict import judge
 
 S = 1_000_000_000
+SHORTEST_NS = 1 << 23
 Serve = Callable[[int, float, random.Random], float]
 
 
@@ -79,6 +81,11 @@ def no_rest(slot: int, chance: random.Random) -> float:
     return 0.0
 
 
+def some(slots: int, these: Serve, others: Serve) -> Serve:
+    """The first slots have one server, all others another."""
+    return lambda slot, at, chance: (these if slot < slots else others)(slot, at, chance)
+
+
 def closed_loop(
     serve: Serve,
     asked: int,
@@ -94,6 +101,8 @@ def closed_loop(
     seconds: defaultdict[int, Counter[int]] = defaultdict(Counter)
     waits: defaultdict[int, list[int]] = defaultdict(list)
     ends, took = [], [[0, 0] for _ in range(asked)]
+    window_ns = round(window_s * S)
+    long: list[tuple[int, int]] = []
     while due:
         at, slot = heapq.heappop(due)
         end = serve(slot, at, chance)
@@ -102,6 +111,8 @@ def closed_loop(
         seconds[int(end)][sparse_index(ns)] += 1
         if ns >= S:
             waits[slot].append(ns)
+        if ns >= SHORTEST_NS:
+            long.append((round(end * S), ns))
         took[slot][0] += 1
         took[slot][1] += ns
         ends.append(end)
@@ -116,7 +127,7 @@ def closed_loop(
         if two - one > 0.000_26
     )
     means = Counter((sparse_index(ns // count), _at_least(count)) for count, ns in took)
-    window_ns, good = round(window_s * S), good_record()
+    good = good_record()
     latency = encoded(*sorted(times.items()))
     found = {"latency": latency, "service": latency, "send_lag": None, "receive_lag": None}
     fields: dict[str, Any] = {
@@ -144,11 +155,27 @@ def closed_loop(
             ),
             permitted_ns=asked * window_ns,
         ),
-        "flow": flow(window_ns=window_ns, gaps=dict(gaps)),
+        "flow": flow(
+            window_ns=window_ns, gaps=dict(gaps), work=Work(together=together(long, window_ns))
+        ),
         "window": good.window.model_copy(update={"window_ns": window_ns}),
     }
     record = good.model_copy(update={**fields, **changes})
     return judge(figures.with_figures(record))
+
+
+def together(waits: list[tuple[int, int]], window_ns: int) -> tuple[tuple[int, int], ...]:
+    """Count long waits as the engine does, from when they end and how long they take."""
+    part_ns = 1 << max(0, (window_ns - 1).bit_length() - 8)
+    found: dict[int, list[int]] = {}
+    for end_ns, ns in sorted(waits):
+        if end_ns // part_ns == (end_ns - ns) // part_ns or end_ns >= window_ns:
+            continue
+        for level in range((ns // SHORTEST_NS).bit_length()):
+            count, followers, last_ns = found.get(level, (0, 0, -S))
+            follows = end_ns < last_ns + (SHORTEST_NS >> 4 << level)
+            found[level] = [count + 1, followers + follows, end_ns]
+    return tuple((count, followers) for _, (count, followers, _) in sorted(found.items()))
 
 
 def _at_least(count: int) -> int:

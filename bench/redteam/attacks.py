@@ -12,6 +12,7 @@ from redteam.demands import (
     crossed,
     ended,
     failed,
+    never_prints,
     not_invalid,
     percentile,
     prints,
@@ -23,15 +24,18 @@ from redteam.demands import (
 )
 from redteam.elsewhere import Contained, Far, Proxied, Reference, Unshared
 from redteam.hidden import HIDDEN
+from redteam.other_protocols import Echoed, all_answered, counted
 from redteam.scenes import Burn, Crowd, Http, Quota, Stop
 from redteam.sessions import (
     SESSION,
+    SearchedSessions,
     Sessions,
     TimedSessions,
     as_served,
     each_row_once,
     failed_share,
     never_fast,
+    of_sessions,
 )
 from redteam.suites import Client, Subject, behind_honest, completed
 
@@ -361,7 +365,7 @@ MORE = (
         "lower-bound",
         "an ordinary run against a server that is as fast as the generator",
         Reference("-c 64 -d 5s"),
-        (valid,),
+        (valid, never_prints("more connections")),
     ),
     Attack(
         "limit",
@@ -463,9 +467,36 @@ SESSIONS = (
         TimedSessions("-c 64 --requests 400 --rate 40/s"),
         (AS_SERVED,),
     ),
+    Attack(
+        "sessions-limit",
+        "the largest rate of sessions of five requests, where 40 can begin each second",
+        SearchedSessions("-c 64 -d 2s --warmup 500ms --rate 30/s --limit p95<200ms"),
+        (of_sessions,),
+    ),
+)
+
+DATAGRAMS = (
+    Attack(
+        "udp-invented",
+        "UDP: one datagram in 20 is invented, beside the answer",
+        Echoed("-c 16 -d 3s --warmup 0", invents_every=20),
+        (all_answered, counted("unsolicited"), failed("unsolicited"), ended(4)),
+    ),
+    Attack(
+        "udp-few-invented",
+        "UDP: one in 500",
+        Echoed("-c 16 -d 3s --warmup 0", invents_every=500),
+        (all_answered, counted("unsolicited"), suspect, crossed("unsolicited")),
+    ),
+    Attack(
+        "udp-doubled",
+        "UDP: one datagram in 20 comes twice, as a network may do it: honest",
+        Echoed("-c 16 -d 3s --warmup 0", doubles_every=20),
+        (all_answered, counted("duplicated"), not_invalid, quiet("unsolicited")),
+    ),
 )
 
 ATTACKS = (
     *(*HONEST, *WINDOW, *FLOW, *UNEVEN, *PRECISION, *LATE, *SLOTS, *ANSWERS, *MORE),
-    *(*SUITES, *BROADCASTS, *SESSIONS, *CUT, *HIDDEN),
+    *(*SUITES, *BROADCASTS, *SESSIONS, *CUT, *HIDDEN, *DATAGRAMS),
 )

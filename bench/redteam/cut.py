@@ -38,6 +38,12 @@ UNEVEN = (
         (throughput(820 / 6), quiet("backlog"), not_invalid),
     ),
     Attack(
+        "ramp-down",
+        "a ramp of 100 to 10/s in 5 s",
+        Http("fixed=800ms", "-c 200 --stages 5s@100..10 --warmup 0"),
+        (throughput(55), quiet("backlog"), not_invalid),
+    ),
+    Attack(
         "ramp-beyond",
         "a ramp of 100 to 2,000/s in 5 s against a server of 990/s",
         Http("serves=990", "-c 5000 --stages 5s@100..2000 --warmup 0"),
@@ -47,6 +53,12 @@ UNEVEN = (
         "replay-burst",
         "a replay of 200 in 2 s, then 100 at once, answers of 50 ms",
         Replayed("fixed=50ms", burst(200, 2, 100), "-c 200"),
+        (throughput(150, 0.03), quiet("backlog")),
+    ),
+    Attack(
+        "replay-burst-first",
+        "a replay of 100 at once, then 200 in 2 s",
+        Replayed("fixed=50ms", burst(200, 2, 100, first=True), "-c 200"),
         (throughput(150, 0.03), quiet("backlog")),
     ),
     Attack(
@@ -80,6 +92,12 @@ UNEVEN = (
         (parts_per_s(160),),
     ),
     Attack(
+        "streams-most",
+        "16 streams of 3 s, window of 4 s behind a warm-up",
+        Streamed(30, 100, "-c 16 -d 4s --warmup 1s"),
+        (parts_per_s(160),),
+    ),
+    Attack(
         "streams-window",
         "16 streams as long as the window",
         Streamed(20, 100, "-c 16 -d 2s --warmup 0"),
@@ -104,6 +122,12 @@ PRECISION = (
         "interval-gap",
         "one answer in a hundred takes 1 s, the others 28 ms, with p99 claimed",
         Http("modes=28ms:1s:0.01", "-c 64 -d 12s --fail-on p99>5s"),
+        (crossed("quantile-width"), prints("may lie on either side")),
+    ),
+    Attack(
+        "interval-gap-p95",
+        "one answer in twenty takes 1 s, the others 28 ms, with p95 claimed",
+        Http("modes=28ms:1s:0.05", "-c 64 -d 12s --fail-on p95>5s"),
         (crossed("quantile-width"), prints("may lie on either side")),
     ),
     Attack(

@@ -112,6 +112,24 @@ def _touched(truth: Truth, part: float) -> tuple[float, float]:
     return truth.percentile_ms(part - share), truth.percentile_ms(part + share)
 
 
+def by_schedule(within: float) -> Demand:
+    """Require that the p99 which an open loop would have shown is told, against the log."""
+
+    def demand(seen: Seen) -> Answer:
+        true_ms = _truth(seen).scheduled_ms(0.99)
+        found = re.search(
+            r"a p99 of about ([\d.,]+) (m?s) \(coordinated", " ".join(seen.summary.split())
+        )
+        told_ms = (
+            float(found[1].replace(",", "")) * (1 if found[2] == "ms" else 1e3) if found else None
+        )
+        shown = "none" if told_ms is None else f"{told_ms:.4g} ms"
+        truth = f"p99 {true_ms:.4g} ms by a schedule"
+        return Answer(is_close(told_ms, true_ms, within), truth, f"open loop {shown}")
+
+    return demand
+
+
 def refused_unless(*demands: Demand) -> Demand:
     """Require right figures unless the verdict refuses the run."""
 

@@ -18,7 +18,11 @@
  *   freeze=300ms:3s         the server stands still for the last 300 ms of every 3 s
  *   freeze=300ms:0:1s       the server stands still once for 300 ms, from 1 s on
  *   workers=2               each of two workers has every second connection, and stands still in turn
+ *   pausing=3               freezes are those of the first three connections
  *   speed=0:0.5:3:0.5:3:1   pairs of a time in seconds and a speed, interpolated linearly
+ *   noise=0.15:1s           in each second the speed is drawn anew, within 15 %
+ *   seed=7                  another noise
+ *   overload=100:0.5:3s     with serves: half speed from when more than 100 wait until 3 s after that
  *   changes=1000            after this many answers, answers have no body
  *   bare=1000               after this many answers, answers have no headers but Content-Length
  *   blind=1000              after this many answers, any path gets a good answer; before that, all but / get a 404
@@ -53,10 +57,11 @@ static const char MISSING[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r
 static const char LATE[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 static struct {
-    double service_ns, other_ns, other_chance, rare_chance, serves_per_s;
+    double service_ns, other_ns, other_chance, rare_chance, serves_per_s, noise, overload_speed;
     ns work_ns, rare_ns, nth_ns, slow_ns, freeze_ns, freeze_every_ns, freeze_at_ns, predict_ns, idle_ns;
+    ns noise_every_ns, overload_ns;
     char kind;
-    long long nth, changes, bare, blind, slow, starve, hang, workers;
+    long long nth, changes, bare, blind, slow, starve, hang, workers, pausing, seed, overload;
     int points, idle_status;
     double point_s[POINTS_MOST], point_speed[POINTS_MOST];
 } how = {.kind = 'f', .changes = -1, .bare = -1, .blind = -1};
@@ -87,7 +92,7 @@ static struct logged *entries;
 static size_t heap_length, heap_room, logged_length, logged_room;
 static long long requests, answers, accepted, unwritten, idle_closed;
 static int polling, peak, now_open;
-static ns first_ns, queue_free_ns;
+static ns first_ns, queue_free_ns, overloaded_until_ns;
 static volatile sig_atomic_t ended;
 
 static void fail(const char *what) {
@@ -133,9 +138,23 @@ static double speed(ns since_ns) {
     return how.point_speed[next - 1] + part * (how.point_speed[next] - how.point_speed[next - 1]);
 }
 
+/* Returns the noise of a time: the same number throughout each step (splitmix64). */
+static double noise(ns since_ns) {
+    if (how.noise_every_ns == 0)
+        return 1;
+    unsigned long long mixed = (how.seed + 1) * 0x9e3779b97f4a7c15ULL + since_ns / how.noise_every_ns;
+    for (int round = 0; round < 2; round++) {
+        mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9ULL;
+        mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebULL;
+    }
+    return 1 + how.noise * (2 * ((mixed >> 11) / 9007199254740992.0) - 1);
+}
+
 /* Returns the time itself, or the end of the freeze in which it lies. */
 static ns thawed(const struct connection *from, ns at_ns) {
     ns since_ns = at_ns - first_ns, every_ns = how.freeze_every_ns;
+    if (how.pausing && from->number >= how.pausing)
+        return at_ns;
     if (how.workers > 0)
         since_ns += every_ns * (from->number % how.workers) / how.workers;
     if (how.freeze_ns == 0)
@@ -165,12 +184,20 @@ static ns service_ns(const struct connection *from) {
     return taken_ns;
 }
 
+/* Returns the speed of a queue at the time at which it takes a request that has arrived now. */
+static double queue_speed(ns at_ns, ns begin_ns) {
+    if (how.overload && (begin_ns - at_ns) * how.serves_per_s > (double)how.overload * NS_PER_S)
+        overloaded_until_ns = begin_ns + how.overload_ns;
+    double faster = how.points ? speed(begin_ns - first_ns) : 1;
+    return faster * noise(begin_ns - first_ns) * (begin_ns <= overloaded_until_ns ? how.overload_speed : 1);
+}
+
 static ns due_ns(const struct connection *from, ns at_ns) {
     double faster = how.points ? speed(at_ns - first_ns) : 1;
     ns begin_ns = thawed(from, at_ns), taken_ns = service_ns(from) / faster;
     if (how.serves_per_s > 0) {
         begin_ns = thawed(from, begin_ns > queue_free_ns ? begin_ns : queue_free_ns);
-        begin_ns += NS_PER_S / (how.serves_per_s * faster);
+        begin_ns += NS_PER_S / (how.serves_per_s * queue_speed(at_ns, begin_ns));
         queue_free_ns = begin_ns;
     }
     return thawed(from, begin_ns + taken_ns);
@@ -389,6 +416,14 @@ static bool set(const char *name, const char *at) {
     else if (strcmp(name, "speed") == 0)
         for (; *at && how.points < POINTS_MOST; how.points++)
             how.point_s[how.points] = number(&at), how.point_speed[how.points] = number(&at);
+    else if (strcmp(name, "pausing") == 0)
+        how.pausing = number(&at);
+    else if (strcmp(name, "noise") == 0)
+        how.noise = number(&at), how.noise_every_ns = time_ns(&at);
+    else if (strcmp(name, "seed") == 0)
+        how.seed = number(&at);
+    else if (strcmp(name, "overload") == 0)
+        how.overload = number(&at), how.overload_speed = number(&at), how.overload_ns = *at ? time_ns(&at) : 0;
     else if (strcmp(name, "changes") == 0)
         how.changes = number(&at);
     else if (strcmp(name, "bare") == 0)

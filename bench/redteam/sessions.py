@@ -6,6 +6,8 @@ whatever trueload says.
 
 from __future__ import annotations
 
+import re
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,6 +16,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+from process import BenchError
 from redteam.demands import CLOSE, Answer, Demand, Seen, is_close
 from redteam.stage import Stage, command
 from session_server import SessionServer
@@ -149,6 +152,59 @@ class TimedSessions(Sessions):
         with server:
             seen = self._run(stage, server.url, scenario, users)
         return replace(seen, served_ms=server.served_ms)
+
+
+class QueueOfLogIns(SessionServer):
+    """The server, where a log-in takes 25 ms and one waits for another: 40 sessions a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._queue = threading.Lock()
+
+    def reply(
+        self, method: str, path: str, headers: dict[str, str], body: str
+    ) -> tuple[int, list[tuple[str, str]], str]:
+        """Answer after waiting for the log-ins before this one."""
+        if path == "/login":
+            with self._queue:
+                time.sleep(1 / SESSIONS_PER_S)
+        return super().reply(method, path, headers, body)
+
+
+SESSIONS_PER_S = 40
+
+
+@dataclass(frozen=True)
+class SearchedSessions(Sessions):
+    """A search over sessions; `others` has the page of its report."""
+
+    def play(self, stage: Stage) -> Seen:
+        """Run it, save it, and make the page."""
+        scenario, users = self._files(stage)
+        files = ("--scenario", str(scenario), "--data", str(users))
+        page = stage.folder / "page.html"
+        with (
+            QueueOfLogIns() as server,
+            command(stage, "http", server.url, *files, *self.flags.split()) as running,
+        ):
+            seen = running.seen()
+        made = stage.trueload.run("report", "last", "-o", str(page))
+        if made.code != 0:
+            raise BenchError(f"no page was made: {made.err.strip()}")
+        return replace(seen, others={"page": page.read_text()})
+
+
+def of_sessions(seen: Seen) -> Answer:
+    """Require that the found load is the true one, and is of sessions wherever it is shown."""
+    result, axis = seen.result["result"], re.compile(r"sessions/s</text>")
+    shown = f"{result['load'] or 0:.3g} {result['unit']}"
+    right = (
+        result["unit"] == "sessions/s"
+        and is_close(result["load"], SESSIONS_PER_S, 0.08)
+        and re.search(r"[\d.]+ sessions/s", seen.summary) is not None
+        and axis.search(seen.others["page"]) is not None
+    )
+    return Answer(right, f"{SESSIONS_PER_S} sessions/s", shown, "sessions/s in text, JSON and page")
 
 
 class SlowServer(TimedServer):

@@ -16,6 +16,7 @@ from trueload.units import NS_PER_S
 
 ENTRY = np.dtype([("arrived_ns", "<i8"), ("written_ns", "<i8"), ("connection", "<i8")])
 Entries = npt.NDArray[np.void]
+PAUSE_TIMES = 2.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,29 @@ class Truth:
         if len(service_ns) == 0:
             return float("nan")
         return float(np.quantile(service_ns, part, method="inverted_cdf")) / 1e6
+
+    def scheduled_ms(self, part: float) -> float:
+        """A quantile of the waits of requests that come at any time, to a connection by chance.
+
+        In a closed loop a connection is always in a wait. One of more than twice the p99 is a
+        pause, and a request that comes within it waits for what is left of it.
+        """
+        arrived_ns, written_ns = self.entries["arrived_ns"], self.entries["written_ns"]
+        inside = np.asarray((written_ns >= self.begin_ns) & (arrived_ns < self.end_ns), dtype=bool)
+        waits_ns = np.asarray(written_ns - arrived_ns, dtype=float)[inside]
+        is_pause = waits_ns > PAUSE_TIMES * np.quantile(waits_ns, 0.99)
+        pauses_ns, usual_ns = waits_ns[is_pause], waits_ns[~is_pause]
+        paused = pauses_ns.sum() / waits_ns.sum()
+
+        def longer(ns: float) -> float:
+            left = np.maximum(0, pauses_ns - ns).sum() / waits_ns.sum()
+            return float(left + (1 - paused) * (usual_ns > ns).mean())
+
+        low, high = 0.0, float(waits_ns.max())
+        while high - low > 1:
+            middle = (low + high) / 2
+            low, high = (middle, high) if longer(middle) > 1 - part else (low, middle)
+        return high / 1e6
 
 
 def window_of(report: Mapping[str, Any], warmup_s: float, window_s: float) -> tuple[int, int]:

@@ -16,9 +16,10 @@ LOG_LINE = '192.0.2.1 - - [27/Nov/2026:{:02}:{:02}:{:02} +0000] "GET / HTTP/1.1"
 NOON_S = 12 * 3_600
 
 
-def burst(before: int, span_s: float, at_once: int) -> tuple[str, ...]:
-    """JSON lines: so many requests, evenly over a span, and then some at once."""
-    times = [span_s * number / before for number in range(before)] + [span_s] * at_once
+def burst(before: int, span_s: float, at_once: int, first: bool = False) -> tuple[str, ...]:
+    """JSON lines: so many requests, evenly over a span, and then, or first, some at once."""
+    evenly = [span_s * number / before for number in range(before)]
+    times = [0.0] * at_once + evenly if first else evenly + [span_s] * at_once
     return tuple(json.dumps({"at": at, "path": "/"}) for at in times)
 
 

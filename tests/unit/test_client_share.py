@@ -32,7 +32,7 @@ from trueload.store.runs import Store
 from trueload.verdict import client_parts
 
 US, MS = 1_000, 1_000_000
-FULL = SERVER.model_copy(update={"saturation": 0.9})
+FULL, NEARLY_FULL = (SERVER.model_copy(update={"saturation": share}) for share in (0.97, 0.96))
 Times = tuple[tuple[int, int], ...]
 
 
@@ -211,6 +211,8 @@ CASES: list[tuple[str, Record, Status, str]] = [
      "bound", "60 %"),
     ("most of it, while the server was full", record(half(3 * MS), TEN_MS, **closed(),
      server=FULL), "pass", "4.00 ms without"),
+    ("most of it, while it was nearly full", record(half(3 * MS), TEN_MS, **closed(),
+     server=NEARLY_FULL), "bound", "a lower bound"),
     ("most of p99 alone, which is no word on throughput", record(times(send=(
         (US, 9_800), (5 * MS, 200))), ((4 * MS, 9_500), (8 * MS, 500)), **closed()), "pass",
      "p99 8.00 ms, of which 5.01 ms ours: 62.6 %; the server's latency is at most this, and 3.00 ms"

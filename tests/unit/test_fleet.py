@@ -178,7 +178,10 @@ def test_flows_are_added_in_the_longest_parts_and_gaps_stay_each_hosts_own() -> 
         at_start=2, at_end=10, answered=(2, 4), latency_sum_ns=(20, 40)
     )
     assert FLOW.added([short]) == short
-    edges = (Work(part_ns=2, before_ns=3, after_ns=4), Work(part_ns=4, before_ns=30, after_ns=40))
+    edges = (
+        Work(part_ns=2, before_ns=3, after_ns=4, together=((5, 2),)),
+        Work(part_ns=4, before_ns=30, after_ns=40, together=((6, 1), (3, 1))),
+    )
     parts = [
         each.model_copy(update={"work": work})
         for each, work in zip((short, long), edges, strict=True)
@@ -186,6 +189,7 @@ def test_flows_are_added_in_the_longest_parts_and_gaps_stay_each_hosts_own() -> 
     both = FLOW.added(parts)
     assert both is not None
     assert (both.work.before_ns, both.work.after_ns) == (33, 44)
+    assert both.work.together == ((11, 3), (3, 1))
     assert FLOW.added([short, None]) is None
 
 

@@ -225,3 +225,13 @@ def test_what_others_say_stands_beside_the_truth_only_where_it_is_off(red: Any) 
     assert off == "91/s (true 64), p99 52 ms (true 9)"
     opened = rivals.Load(64, 2.0, 100.0)
     assert rivals.cell(rivals.Figures(64, 52), 64, 9, opened) == "64/s, p99 52 ms"
+
+
+def test_a_schedule_meets_a_pause_as_often_as_it_lasts(red: Any) -> None:
+    """A connection that waits 100 times for 5 ms and once for 500 ms waits half of its time."""
+    waits = [(number * 5 * MS, (number + 1) * 5 * MS) for number in range(100)]
+    truth = truth_of(red, *waits, (500 * MS, S))
+    assert truth.percentile_ms(0.5) == 5
+    assert abs(truth.scheduled_ms(0.49) - 5) < 0.1
+    assert abs(truth.scheduled_ms(0.75) - 250) < 2
+    assert abs(truth.scheduled_ms(0.99) - 490) < 2

@@ -20,6 +20,7 @@ from virtual_server import (
     in_queue,
     lognormal,
     pausing,
+    some,
 )
 
 
@@ -39,6 +40,17 @@ PAUSING: dict[str, Virtual] = {
     "two workers for less time": (lambda: pausing(2, 0.2, 2, fixed(0.005)), 16, 6),
     "four workers with 16 each": (lambda: pausing(4, 0.3, 3, fixed(0.005)), 64, 6),
     "eight workers": (lambda: pausing(8, 0.6, 6, fixed(0.05)), 16, 12),
+    "three workers, each second": (lambda: pausing(3, 0.3, 3, fixed(0.02)), 16, 12),
+    "two workers of two connections": (lambda: pausing(2, 0.3, 3, fixed(0.02)), 4, 12),
+    "two workers of two, for a minute": (lambda: pausing(2, 0.3, 3, fixed(0.02)), 4, 60),
+    "three of 64": (lambda: some(3, pausing(1, 0.6, 1.5, fixed(0.02)), fixed(0.02)), 64, 12),
+    "three of 64, random answers": (
+        lambda: some(3, pausing(1, 0.6, 1.5, exponential(0.02)), exponential(0.02)),
+        64,
+        12,
+    ),
+    "24 of 512": (lambda: some(24, pausing(1, 1.2, 2, fixed(0.1)), fixed(0.1)), 512, 12),
+    "everybody, one connection of two": (lambda: pausing(1, 0.3, 3, fixed(0.02)), 2, 12),
     "everybody for nine p99": (lambda: pausing(1, 0.44, 9, fixed(0.05)), 16, 18),
     "everybody, random answers": (lambda: pausing(1, 0.44, 9, exponential(0.01)), 16, 18),
 }
@@ -51,6 +63,13 @@ BY_THEMSELVES: dict[str, Virtual] = {
     "one in 200 takes 20 times as long": (lambda: at_random(0.02, 0.005, 0.4), 64, 10),
     "one in 1,000 takes 1 s": (lambda: at_random(0.02, 0.001, 1), 64, 10),
     "a few connections": (lambda: at_random(0.005, 0.003, 0.3), 4, 10),
+    "in step, one in 200 takes 2 s": (lambda: at_random(0.2, 0.005, 2), 64, 30),
+    "in step, many connections": (lambda: at_random(0.1, 0.004, 1), 512, 10),
+    "slow by chance, and a short pause": (
+        lambda: pausing(1, 0.08, 11, at_random(0.04, 0.002, 0.7)),
+        100,
+        12,
+    ),
     "one queue": (lambda: in_queue(1, exponential(0.001)), 64, 5),
     "one queue, four workers": (lambda: in_queue(4, exponential(0.004)), 64, 5),
     "one queue, slow by chance": (lambda: in_queue(4, at_random(0.002, 0.05, 0.04)), 64, 5),

@@ -28,6 +28,7 @@ mod spread;
 mod streams;
 mod target;
 mod times;
+mod together;
 mod work;
 
 pub use backlog::Backlog;

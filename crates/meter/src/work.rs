@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SumNs;
 use crate::cells::Cells;
+use crate::together::Together;
 
 /// The maximum number of parts of a window. At least half of them are in use, unless the window is
 /// very short.
@@ -30,6 +31,7 @@ pub struct Work {
     pub before_ns: SumNs,
     /// The sum of the times after the window of answers that had begun in it.
     pub after_ns: SumNs,
+    together: Together,
 }
 
 /// Answers, each spread evenly over the time from its send to its last byte. Only the part of the
@@ -48,12 +50,18 @@ pub struct WorkReport {
     /// For answers that had begun in the window: the sum of their times after it, in ns.
     #[serde(default)]
     pub after_ns: SumNs,
+    /// Long waits and, among them, those that followed another that was as long, within a sixteenth
+    /// of that length. The first pair counts waits of at least 2^23 ns (8.4 ms), each further one
+    /// those of twice the length. Waits within one part are left out.
+    #[serde(default)]
+    pub together: Vec<(u64, u64)>,
 }
 
 impl Default for Work {
     fn default() -> Self {
         let parts = Cells::of(PART_SHIFT, PARTS_MOST);
-        Work { parts, end_ns: u64::MAX, before_ns: 0, after_ns: 0 }
+        let together = Together::default();
+        Work { parts, end_ns: u64::MAX, before_ns: 0, after_ns: 0, together }
     }
 }
 
@@ -96,6 +104,7 @@ impl Work {
         if from_ns >= to_ns {
             return;
         }
+        self.together.note(took_ns, since_ns, count);
         if took_ns > since_ns {
             self.before_ns += SumNs::from(count) * SumNs::from(to_ns);
         } else {
@@ -129,6 +138,7 @@ impl Work {
         self.parts.merge(&other.parts);
         self.before_ns += other.before_ns;
         self.after_ns += other.after_ns;
+        self.together.merge(&other.together);
     }
 
     /// The length of each part, in ns.
@@ -149,6 +159,7 @@ impl Work {
             answers: self.parts.values.into_iter().map(rounded).collect(),
             before_ns: self.before_ns,
             after_ns: self.after_ns,
+            together: self.together.report(),
         }
     }
 }

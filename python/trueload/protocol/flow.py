@@ -32,6 +32,10 @@ class Work(Model):
     after_ns: int | None = None
     """For answers that had begun in the window, the sum of their times after it; null in older
     records."""
+    together: tuple[tuple[int, int], ...] = ()
+    """Long waits and, among them, those that followed another that was as long, within a sixteenth
+    of that length. The first pair counts waits of at least 2^23 ns (8.4 ms), each further one those
+    of twice the length. Waits within one part are left out; older records have none."""
 
 
 class Flow(Model):

@@ -158,7 +158,8 @@ class Connections(Model):
     starved: int | None = None
     """Slots that waited too long or for ever."""
     jain: float | None = None
-    """Jain's index of replies per slot."""
+    """Jain's index of replies per slot, less what chance spreads if requests are independent. In a
+    scenario those of a session are slow together, and the check ``fairness`` allows for that."""
     least_ok: int | None = None
     """The fewest replies of a slot."""
     most_ok: int | None = None

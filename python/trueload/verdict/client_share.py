@@ -23,7 +23,7 @@ from trueload.verdict.common import (
     not_applicable,
 )
 from trueload.verdict.hosts import SEVERITY
-from trueload.verdict.machine import SERVER_FULL
+from trueload.verdict.machine import SERVER_LIMIT
 
 NAME = "client-share"
 # With fewer stamped answers even a median is mostly chance: its 95 % interval spans ranks 40 to 60
@@ -168,9 +168,9 @@ def _judged_closed(is_server_full: bool, part: GeneratorShare) -> Judged:
 
 
 def _is_server_full(record: Record) -> bool:
-    """Whether the server had no time to spare; a generator as full as that is co-limited."""
+    """Whether the server was at its limit, as `generator-limit` has it."""
     server = record.server.saturation if record.server else None
-    return server is not None and server >= SERVER_FULL
+    return server is not None and server >= SERVER_LIMIT
 
 
 def _severity(judged: Judged) -> tuple[int, float]:

@@ -20,9 +20,9 @@ from trueload.units import format_duration, format_share
 from trueload.verdict.common import HIDDEN_WAITS, Definition, Finding, is_staged, not_applicable
 from trueload.verdict.weighed import (
     all_at_once,
-    belong_together,
     left_share,
     long_waits,
+    pauses,
     place_ns,
 )
 
@@ -76,10 +76,11 @@ def _of_waits(record: Record, times: figures.Sample, stalled: float) -> Finding:
         return Finding("pass", gone, stalled, STALL_WARN)
     known = times.known
     beyond_ns = max(HIDDEN_TIMES * p99.value, p99.value + HIDDEN_LEAST_NS)
-    share = left_share(record, known, beyond_ns)
-    if share <= STALL_WARN or not belong_together(record, known, beyond_ns):
+    share = left_share(record, known, long_waits(known, beyond_ns), beyond_ns)
+    waits = pauses(record, known, beyond_ns) if share > STALL_WARN else {}
+    share = left_share(record, known, waits, beyond_ns)
+    if share <= STALL_WARN:
         return Finding("pass", gone, stalled, STALL_WARN)
-    waits = long_waits(known, beyond_ns)
     hidden_ns = open_loop_ns(known, waits, place_ns(record, known))
     why = (
         f"connections waited together for up to {format_duration(max(waits))}: at"

@@ -4,8 +4,8 @@ A place is what a request in flight takes: a connection, or one of its streams. 
 at a random time finds a place within a wait of length L with the share count x L of the time of all
 places, and waits for the rest of it. So a pause of the server, in which few requests are sent, has
 the weight that a schedule would give it. Answers that are slow by themselves have a large weight,
-too, but a schedule meets them as often as they are. Only waits that belong together are pauses:
-they end together, all places wait at once, or each slot has its turn. Pure.
+too, but a schedule meets them as often as they are. Only waits that end together are pauses:
+soon behind each other, or in the same seconds. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from bisect import bisect_right
 
 from trueload.buckets import Buckets
+from trueload.protocol.flow import Flow
 from trueload.protocol.plan import Measurement
 from trueload.record.schema import Record
 from trueload.record.stalls import our_stalls
@@ -22,9 +23,10 @@ from trueload.units import NS_PER_S
 
 CHANCE = 0.001  # how often slow answers may end together by chance
 GROUPS = (2.0, 4.0, 8.0, 16.0, 32.0)  # waits that end together
-# Of the variance that chance gives the slots. The engine rounds their answers by up to a fifth, and
-# a few slots have equally many slow answers by chance.
-ALIKE_MOST, ALIKE_LEAST = 0.5, 0.05
+# The engine counts waits by length, in powers of two from 2^23 ns on, and those that follow another
+# within a sixteenth of it. How many answers come so soon is known to within a factor of two.
+LONG_SHIFT, SOON_PART, LIKELIER = 23, 16, 3.0
+LEVELS = 8  # the lengths that are judged, at most times
 
 
 def place_ns(record: Record, known: Buckets) -> float:
@@ -41,25 +43,30 @@ def long_waits(known: Buckets, beyond_ns: float) -> dict[float, int]:
     return {(low + high) / 2: count for low, high, count in parts}
 
 
-def left_share(record: Record, known: Buckets, beyond_ns: float) -> float:
-    """Return the share of the places' time in which more than this is left of a wait.
+def left_share(record: Record, known: Buckets, waits: dict[float, int], beyond_ns: float) -> float:
+    """Return the share of the places' time in which more than this is left of one of these waits.
 
     Waits in which our own generator stood still are not the server's.
     """
-    waits = long_waits(known, beyond_ns).items()
-    left_ns = math.fsum(count * max(0.0, ns - beyond_ns) for ns, count in waits)
+    left_ns = math.fsum(count * max(0.0, ns - beyond_ns) for ns, count in waits.items())
     stood = our_stalls(record)
     ours_ns = math.fsum(each.requests * max(0.0, each.length_ns - beyond_ns) for each in stood)
     return max(0.0, left_ns - ours_ns) / place_ns(record, known)
 
 
-def belong_together(record: Record, known: Buckets, beyond_ns: float) -> bool:
-    """Whether chance does not explain how the waits that are longer are spread."""
-    return (
-        _at_once(record, known, beyond_ns)
-        or _end_together(record, beyond_ns)
-        or _are_shared_evenly(record, known)
-    )
+def pauses(record: Record, known: Buckets, beyond_ns: float) -> dict[float, int]:
+    """Return those of the longer waits that end together, beyond chance.
+
+    Waits between two powers of two are judged by themselves: a short pause says nothing of answers
+    that are slow for longer.
+    """
+    found, waits = dict[float, int](), long_waits(known, beyond_ns)
+    for power in {int(ns).bit_length() - 1 for ns in waits}:
+        these = {ns: count for ns, count in waits.items() if int(ns) >> power == 1}
+        followed = _follow_each_other(record, sum(these.values()), known.total, power - LONG_SHIFT)
+        if followed or _end_together(record, max(beyond_ns, 1 << power), 2 << power):
+            found |= these
+    return found
 
 
 def all_at_once(known: Buckets, beyond_ns: float, slots: int) -> float:
@@ -69,17 +76,6 @@ def all_at_once(known: Buckets, beyond_ns: float, slots: int) -> float:
     """
     twice, _ = known.moments
     return (known.twice_above(beyond_ns) / max(1, twice)) ** slots
-
-
-def _at_once(record: Record, known: Buckets, beyond_ns: float) -> bool:
-    """Whether nobody was answered for as long, and not by chance."""
-    flow, slots = record.flow, record.slots
-    if flow is None or slots is None:
-        return False
-    if not any(sparse_bounds(index)[0] > beyond_ns for index in flow.gaps):
-        return False
-    by_chance = all_at_once(known, beyond_ns, slots.asked)
-    return by_chance * flow.whole_ns / beyond_ns <= CHANCE
 
 
 def requests_in_unit(of: Record | Measurement) -> float:
@@ -92,8 +88,8 @@ def requests_in_unit(of: Record | Measurement) -> float:
     return max(1.0, of.counts.ok / max(1.0, count))
 
 
-def _end_together(record: Record, beyond_ns: float) -> bool:
-    """Whether the long waits end in some seconds rather than in others.
+def _end_together(record: Record, from_ns: float, to_ns: float) -> bool:
+    """Whether the waits of these lengths end in some seconds rather than in others.
 
     By chance their number in a second is Poisson's. If they end in groups it is spread more widely,
     as by the negative binomial distribution. The likelihood ratio of both is 1 / p or more in at
@@ -101,10 +97,10 @@ def _end_together(record: Record, beyond_ns: float) -> bool:
     """
     unit, found = requests_in_unit(record), []
     for each in record.whole_seconds():
-        if each.t_s * NS_PER_S >= beyond_ns:  # before that no wait can have been so long
+        if each.t_s * NS_PER_S >= from_ns:  # before that no wait can have been so long
             settled = merge_sparse([each.latency])
-            first = bisect_right(settled.lows, beyond_ns)
-            found.append((each.ok / unit, sum(settled.counts[first:]) / unit))
+            first, end = (bisect_right(settled.lows, ns) for ns in (from_ns, to_ns))
+            found.append((each.ok / unit, sum(settled.counts[first:end]) / unit))
     answers, slow = (math.fsum(each) for each in zip(*found, strict=True)) if found else (0, 0)
     if not slow:
         return False
@@ -126,30 +122,46 @@ def _log_ratio(count: float, mean: float, group: float) -> float:
     return grouped + count * math.log(1 - 1 / group) - count * math.log(mean) + mean
 
 
-def _are_shared_evenly(record: Record, known: Buckets) -> bool:
-    """Whether the slots' mean times differ far less than by chance, as if each had its turn.
+def _follow_each_other(record: Record, waits: int, answers: int, level: int) -> bool:
+    """Whether waits of this level end soon behind each other more often than by chance.
 
-    If answers fall to n slots by chance, the squared differences of the means, each in its standard
-    error, add up to a chi-square of n - 1 degrees of freedom. Its lower tail is bounded by Chernoff
-    (1952).
+    Those of one pause do so within a small part of its length. By chance an answer behind a long
+    one is as seldom long as any other. Pipelined requests, and those of a session, are slow
+    together. The engine counts what is longer, too; without any in between, a lower level counts
+    the same waits.
     """
-    slots = record.slots
-    if slots is None or not slots.means:
+    flow, generate = record.flow, record.plan.generate
+    if flow is None or not 0 <= level < len(flow.work.together):
         return False
-    bounds = [(*sparse_bounds(mean), n, alike) for mean, n, alike in slots.means]
-    means = [((low + high) / 2, n, alike) for low, high, n, alike in bounds]
-    degrees = sum(alike for _, _, alike in means) - 1
-    weight = sum(n * alike for _, n, alike in means)
-    twice, squares = known.moments
-    mean_ns = twice / 2 / max(1, known.total)
-    variance = squares / 4 / max(1, known.total) - mean_ns**2
-    if degrees < 1 or not weight or variance <= 0:
+    levels = (*flow.work.together, (0, 0))
+    longer, depth = levels[level + 1], 1 if generate.http2 is not None else generate.pipeline
+    units, in_unit = (levels[level][0] - longer[0]) / depth, requests_in_unit(record)
+    for lower in range(level + 1):
+        if levels[lower][0] != levels[level][0]:
+            continue
+        groups = units * depth - max(0, levels[lower][1] - longer[1])
+        soon = _soon_before(flow, answers, (1 << LONG_SHIFT + lower) / SOON_PART) / depth
+        expected = units * waits / answers * soon / in_unit
+        if _is_unlikely((units - groups) / in_unit, expected):
+            return True
+    return False
+
+
+def _is_unlikely(count: float, expected: float) -> bool:
+    """Whether a count is far larger than expected by the upper tail of Poisson's distribution, as
+    bounded by Chernoff (1952)."""
+    if not expected or count < LIKELIER * expected:
         return False
-    middle = math.fsum(ns * n * alike for ns, n, alike in means) / weight
-    apart = math.fsum((ns - middle) ** 2 * n * alike for ns, n, alike in means)
-    apart += math.fsum((high - low) ** 2 / 12 * n * alike for low, high, n, alike in bounds)
-    part = apart * known.total / weight / variance / degrees
-    if part > ALIKE_MOST:
-        return False
-    part = max(part, ALIKE_LEAST)
-    return degrees / 2 * (math.log(part) + 1 - part) <= math.log(CHANCE)
+    return count * math.log(count / expected) - count + expected >= -math.log(CHANCE / LEVELS)
+
+
+def _soon_before(flow: Flow, answers: int, soon_ns: float) -> float:
+    """Return how many answers come in such a time before one, on average.
+
+    Longer silent times are left out, as many answers may come at once between them.
+    """
+    lengths = {sum(sparse_bounds(index)) / 2: count for index, count in flow.gaps.items()}
+    silent = {ns: count for ns, count in lengths.items() if ns > soon_ns}
+    groups_ns = sum(silent.values()) * soon_ns
+    left_ns = flow.whole_ns - math.fsum(ns * count for ns, count in silent.items()) + groups_ns
+    return answers * soon_ns / max(left_ns, soon_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TypeVar
 
 from trueload.protocol.flow import Backlog, Flow, Work
@@ -61,6 +62,10 @@ def _merge_works(parts: Sequence[Work]) -> Work:
         answers=answers,
         before_ns=_known_sum([part.before_ns for part in parts]),
         after_ns=_known_sum([part.after_ns for part in parts]),
+        together=tuple(
+            (sum(waits for waits, _ in level), sum(followers for _, followers in level))
+            for level in zip_longest(*(part.together for part in parts), fillvalue=(0, 0))
+        ),
     )
 
 
