@@ -323,7 +323,7 @@ def method(name: str, signature: inspect.Signature) -> str:
     return f"""\
     def {name}(
         self, {", ".join(map(parameter, own))}, /, *, invalid_ok: bool = False,
-        **options: Unpack[of.{options_of_function(name)}],
+        **options: Unpack[of.{options_of_function(name)}]
     ) -> Result:
         \"""``trueload.{name}``; an invalid verdict fails the test unless ``invalid_ok``.\"""
         __tracebackhide__ = True

@@ -29,15 +29,6 @@ from trueload.report.compare import ShownComparison, render
 from trueload.store.runs import Store
 from trueload.text import plain
 
-HELP = """Compare two runs by the ratio of each figure, with the interval in which it lies.
-
-The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
-store, or a file of `runs export --format json`.
-
-Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
-"""
-
-
 BaseArgument = Annotated[
     str,
     typer.Argument(
@@ -60,7 +51,13 @@ NewArgument = Annotated[
 def compare_runs(
     base: BaseArgument, new: NewArgument, given: RatioOptions, output: OutputOption = None
 ) -> int:
-    """Read both, compare, show; the exit code follows."""
+    """Compare two runs by the ratio of each figure, with the interval in which it lies.
+
+    The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
+    store, or a file of `runs export --format json`.
+
+    Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
+    """
     conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
     check_writable(output, "-o")
     with contextlib.ExitStack() as stack:
@@ -86,9 +83,6 @@ def compare_runs(
     if given.format != "text" or output is not None:
         for each in crossed:
             sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
-    if output is None or str(output) == "-":
-        sys.stdout.write(text)
-        return code
     try:
         write_text(output, text)
     except UserError as error:

@@ -190,12 +190,8 @@ def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
     """
     if path is None:
         return None
-    text = json.dumps(value) + "\n"
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return None
     try:
-        outputs.write_text(path, text)
+        outputs.write_text(path, json.dumps(value) + "\n")
     except UserError as error:
         return error
     return None

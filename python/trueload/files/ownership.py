@@ -151,10 +151,8 @@ def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:
 
 
 def why_not(path: Path, trusted: TrustedUsers, *, ancestor: bool = False) -> str | None:
-    """What is wrong with one path, in words and with the remedy; None if nothing is.
-
-    Raises ``OSError`` if it cannot be inspected.
-    """
+    """What is wrong with one path, in words and with the remedy; None if nothing is. Raises
+    ``OSError`` if it cannot be inspected."""
     status = path.lstat()
     fault = judge(status, trusted, ancestor=ancestor, acl=_has_list(path, status))
     named, recursive = shlex.quote(str(path)), "" if ancestor else "-R "

@@ -20,7 +20,7 @@ from trueload.report.layout import Band, Block, lay_out
 from trueload.report.rows import Row, Size, Span, fit
 from trueload.report.stages import counted_rows, labelled
 from trueload.report.widgets import Line, cpu_row, failure_rows, moving_rows, shortened
-from trueload.units import format_count, format_duration, format_rate
+from trueload.units import counted, format_count, format_duration, format_rate
 
 
 @dataclass
@@ -102,7 +102,7 @@ def _client_rows(progress: ClientProgress, course: ClientCourse) -> Iterator[Row
     setup = progress.setup
     if course.per_s:
         yield labelled("throughput", Span(format_rate(course.per_s[-1], "answers"), "rate"))
-    pools = f"{setup.pools} pool{'' if setup.pools == 1 else 's'}"
+    pools = counted(setup.pools, "pool")
     yield labelled("pools", Span(f"{pools} of {format_count(setup.pool_size)}"))
     yield labelled("requests", Span(f"{format_count(setup.concurrency)} at once"))
 

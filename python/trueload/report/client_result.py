@@ -10,6 +10,7 @@ from trueload.record.schema import Record
 from trueload.stats import is_too_few
 from trueload.text import plain
 from trueload.units import (
+    counted,
     format_bound,
     format_count,
     format_duration,
@@ -27,9 +28,8 @@ NS_PER_US = 1_000
 def client_headline(record: Record, client: ClientEnd) -> str:
     """Return the target, the pools and the number of requests."""
     setup, asked = client.asked.setup, client.asked
-    plural = "" if setup.pools == 1 else "s"
     parts = [
-        f"{setup.pools} pool{plural} of {setup.pool_size}",
+        f"{counted(setup.pools, 'pool')} of {setup.pool_size}",
         f"{format_count(setup.concurrency)} at once",
         f"{format_count(asked.requests)} requests",
     ]

@@ -71,10 +71,8 @@ class Build:
 
 
 def content_key(subject: Subject) -> str:
-    """Return a hash of what a build depends on: sources, commands, environment, tools.
-
-    Raises ``UserError`` for a link that leads out of the folder, and for an unreadable file.
-    """
+    """Return a hash of what a build depends on: sources, commands, environment, tools. Raises
+    ``UserError`` for a link that leads out of the folder, and for an unreadable file."""
     manifest = subject.manifest
     try:
         digest = _sources_hash(subject)
@@ -166,9 +164,7 @@ def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
 @contextlib.contextmanager
 def in_use(built: Build) -> Iterator[None]:
     """Hold a build while a subject runs in it, and remove what the subject left behind afterwards.
-
-    Raises ``StartError`` if the build cannot be held.
-    """
+    Raises ``StartError`` if the build cannot be held."""
     home = built.folder.parent
     with contextlib.ExitStack() as held:
         try:
@@ -309,10 +305,8 @@ def _prune(home: Path) -> None:
 
 
 def _last_used_s(home: Path) -> float:
-    """Return the file time at which a build was last used, or started if it was cut short.
-
-    Raises ``OSError`` if there is no build.
-    """
+    """Return the file time at which a build was last used, or started if it was cut short. Raises
+    ``OSError`` if there is no build."""
     try:
         return (home / STAMP).stat().st_mtime
     except FileNotFoundError:

@@ -78,10 +78,8 @@ class Client:
         return line.decode("utf-8", errors="backslashreplace")
 
     def finish(self) -> int | None:
-        """End its input and wait for its end; return its exit code, None for a signal.
-
-        Raises ``ClientError`` if it goes on, leaves a process running, or still prints something.
-        """
+        """End its input and wait for its end; return its exit code, None for a signal. Raises
+        ``ClientError`` if it goes on, leaves a process running, or still prints something."""
         self.close_input()
         deadline_s = time.monotonic() + END_S
         for left_s in looks(deadline_s):
@@ -137,10 +135,8 @@ class Client:
 
 @contextlib.contextmanager
 def start_client(orders: Orders, ready_s: float, stopped: Callable[[], bool]) -> Iterator[Client]:
-    """Start a program with pipes as its stdin and stdout; nothing of it is left afterwards.
-
-    Raises ``StartError``.
-    """
+    """Start a program with pipes as its stdin and stdout; nothing of it is left afterwards. Raises
+    ``StartError``."""
     (its_input, our_end), (our_output, its_output) = os.pipe(), os.pipe()
     processes = Processes(replace(orders, pipes=(its_input, its_output)))
     client = Client(processes, ready_s, stopped, our_end, our_output)

@@ -41,6 +41,7 @@ from trueload.places.ray.actor import Actor
 from trueload.places.ray.channel import RayPlace
 from trueload.places.ray.link import Link
 from trueload.places.ray.pipes import ProgramPipes
+from trueload.units import counted
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
@@ -164,7 +165,7 @@ class HostRequest:
 
     def __str__(self) -> str:
         label = "".join(f", {name}={value}" for name, value in self.labels.items())
-        return f"{plural(self.hosts, 'host')} (1 CPU each{label})"
+        return f"{counted(self.hosts, 'host')} (1 CPU each{label})"
 
 
 def join(address: str | None) -> Any:
@@ -377,10 +378,10 @@ def suitable(nodes: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> i
 def what_it_has(ray: Any) -> str:
     """The hosts of a cluster, in one line."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    shown = [f"{name_of(node)} ({plural(cpus_of(node), 'CPU')})" for node in nodes[:NODES_SHOWN]]
+    shown = [f"{name_of(node)} ({counted(cpus_of(node), 'CPU')})" for node in nodes[:NODES_SHOWN]]
     more = ["\N{HORIZONTAL ELLIPSIS}"] if len(nodes) > NODES_SHOWN else []
-    free = plural(ray.available_resources().get("CPU", 0.0), "CPU")
-    has = plural(len(nodes), "host")
+    free = counted(ray.available_resources().get("CPU", 0.0), "CPU")
+    has = counted(len(nodes), "host")
     return f"the cluster has {has}, {', '.join(shown + more)}; {free} free in all"
 
 
@@ -430,11 +431,6 @@ def name_of(node: Mapping[str, Any]) -> str:
 def cpus_of(node: Mapping[str, Any]) -> float:
     """Number of CPUs that a host lends to the cluster."""
     return float(node["Resources"].get("CPU", 0.0))
-
-
-def plural(count: float, noun: str) -> str:
-    """``1 host``, ``3 hosts``, ``0.5 CPUs``."""
-    return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
 def leave(cluster: Cluster, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> None:
