@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from trueload.assemble.machine import MachineUse, RunProcesses, machine_use
 from trueload.assemble.observation import HostSample
 from trueload.assemble.server import allowed_cpus, make_server, over_window, tree_throttled_share
-from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
+from trueload.assemble.unfinished import NO_COUNTS, NO_HISTOGRAMS
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S

@@ -13,3 +13,9 @@ class Barrier:
     then: Callable[[], None]
     senders: set[int] = field(default_factory=set)
     done: bool = False
+
+    def pass_if_all(self, living: int) -> None:
+        """Do it if so many have sent the message, and it has not been done."""
+        if not self.done and len(self.senders) == living > 0:
+            self.done = True
+            self.then()

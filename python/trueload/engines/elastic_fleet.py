@@ -153,9 +153,7 @@ class ElasticFleet(Fleet):
         self._living_count -= 1
         for awaited in [*self._awaited.values()]:
             awaited.senders.discard(member.index)
-            if not awaited.done and len(awaited.senders) == self._living_count:
-                awaited.done = True
-                awaited.then()
+            awaited.pass_if_all(self._living_count)
 
     def _hear(self, member: Member, received: ReceivedLine) -> None:
         """Handle a line of an engine that has not joined yet."""
