@@ -31,6 +31,7 @@ from trueload.protocol.request_options import (
 )
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
+from trueload.request.fields import FileFlags
 from trueload.request.follow import check_requests
 from trueload.request.form import make_form
 from trueload.request.http2 import make_http2, over_http2
@@ -43,7 +44,7 @@ from trueload.request.route import Route, make_route
 from trueload.request.scenario import BUILT_IN, ScenarioFlags, read_scenario
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
-from trueload.request.targets import Defaults, read_targets
+from trueload.request.targets import read_targets
 from trueload.request.traffic import Traffic
 from trueload.request.url import Url, parse_given_url
 from trueload.request.values import Expect, Request, TargetSpec
@@ -79,7 +80,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         request, shown = None, (base or target).url
     elif given.targets is not None:
         _refuse_beside(given, "targets", LINES_HAVE, *OF_ONE_REQUEST)
-        origins, several = read_targets(given.targets, Defaults(base, headers, user, expect))
+        origins, several = read_targets(given.targets, FileFlags(base, headers, user, expect))
         target, request, shown = origins[0], None, shown_origins(origins)
     elif base is None:
         raise UserError(
