@@ -28,12 +28,12 @@ from trueload.cli.app import build_command
 from trueload.cli.help_groups import GROUPS, option_of
 from trueload.commands import (
     measure_options,
-    metrics_flags,
     place_options,
     serve_options,
     suite_options,
 )
 from trueload.commands.protocols import PROTOCOLS
+from trueload.metrics import options as metrics_options
 from trueload.protocol import engine_options, load_options, request_options
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
@@ -49,7 +49,7 @@ BEGIN, END = "# Written by tools/options.py.\n", "# End of what is written.\n"
 # The modules that declare options, from the lowest; their classes are those of the keywords.
 DECLARING = (
     *(engine_options, load_options, request_options, measure_options),
-    *(place_options, metrics_flags, serve_options, changes, suite_options),
+    *(place_options, metrics_options, serve_options, changes, suite_options),
 )
 HEAD = ("| option | of | suite | default | meaning |", "|---|---|---|---|---|")
 BAR = "\\|"  # within a cell

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from trueload.closeable import Closeable
 from trueload.commands.measure_options import ResultOptions
 from trueload.errors import UserError
-from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.metrics.options import NO_METRICS, MetricsOptions
 from trueload.places.names import HERE, Placement
 from trueload.record.schema import Record
 from trueload.record.thresholds import Condition
@@ -70,7 +70,7 @@ class Job:
     words: tuple[str, ...] | None = None
     """The command line after ``trueload``; None for this process's own."""
     where: Placement = HERE
-    metrics: ExporterOptions = NOTHING_WANTED
+    metrics: MetricsOptions = NO_METRICS
 
     def talk(self) -> TextIO:
         """Return the stream for text: stdout, unless that is for a program."""

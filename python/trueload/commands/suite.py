@@ -31,7 +31,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.interrupt import EarlyEnd, Interrupt
 from trueload.machine.facts import count_ports
 from trueload.metrics.exports import exporting
-from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.metrics.options import NO_METRICS, MetricsOptions
 from trueload.places.names import HERE, Placement
 from trueload.protocol.client import ClientContract
 from trueload.protocol.engine_options import EngineOptions
@@ -78,7 +78,7 @@ class SuiteJob:
     name: str | None
     changes: Changes
     given: SuiteOptions
-    metrics: ExporterOptions = NOTHING_WANTED
+    metrics: MetricsOptions = NO_METRICS
     words: tuple[str, ...] | None = None
     where: Placement = HERE
 

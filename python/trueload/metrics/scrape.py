@@ -24,7 +24,8 @@ from prometheus_client.utils import floatToGoString
 
 from trueload.errors import UserError
 from trueload.metrics.families import Family, make_families
-from trueload.metrics.outlets import Announce, ScrapeAt
+from trueload.metrics.options import ScrapeAt
+from trueload.metrics.outlets import Announce
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 
