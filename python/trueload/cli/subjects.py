@@ -29,7 +29,8 @@ from trueload.commands.folders import subjects_home
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
-from trueload.report.grid import Grid, markdown_lines, text_lines
+from trueload.report.export.markdown import markdown_lines
+from trueload.report.grid import Grid, text_lines
 from trueload.runner import needs
 from trueload.runner.process import substitute
 from trueload.subjects.manifest import MANIFEST, NAME_PATTERN, Subject

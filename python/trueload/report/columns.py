@@ -14,6 +14,7 @@ from typing import Any
 from trueload import repetitions
 from trueload.record.bound import at_least, verdict_text
 from trueload.report.grid import Grid
+from trueload.report.sheets import Sheet, grid_sheet
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
 from trueload.suites.summary import Summary
@@ -79,10 +80,10 @@ class Kind:
             marks=tuple(row.summary.verdict or row.summary.outcome for row in rows),
         )
 
-    def csv_grid(self, rows: Sequence[Row]) -> Grid:
+    def sheet(self, rows: Sequence[Row]) -> Sheet:
         """All columns and those of a CSV file."""
         required = tuple(column for column in self.columns if not column.optional)
-        return self.grid(rows, (*required, *self.csv))
+        return grid_sheet(self.grid(rows, (*required, *self.csv)))
 
 
 def _cell(row: Row, column: Column) -> str:

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-# Columns of stored rows that say nothing about a result in memory.
-OF_STORED_ROWS = frozenset({"run", "number", "key", "labels", "outcome", "reason"})
-
 
 def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pandas.DataFrame:
     """A data frame with these columns."""
