@@ -60,7 +60,7 @@ NOT_TYPED = {"RatioOptions", "WsLimitOptions", "BroadcastOptions"}
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "LoadingOptions": (
         "Options of every function that loads a server.",
-        ("MeasureOptions", "EngineOptions", "LoadOptions", "WhereOptions", "MetricsOptions"),
+        ("MeasureOptions", "EngineOptions", "LoadOptions", "PlacementOptions", "MetricsOptions"),
     ),
     "AbOptions": (
         "Options of ``trueload.ab``; ``repeat`` is the number of pairs.",

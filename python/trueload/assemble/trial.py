@@ -28,7 +28,7 @@ from trueload.protocol.plan import Generate, Measurement, Ready
 from trueload.record import figures
 from trueload.record.account import TrialFacts
 from trueload.record.accounts import ACCOUNTS
-from trueload.record.accounts.generator_times import CLIENT_TIMES, GeneratorTimes
+from trueload.record.accounts.generator_times import GENERATOR_TIMES, GeneratorTimes
 from trueload.record.accounts.idle import merged_failed
 from trueload.record.groups import make_groups
 from trueload.record.schema import (
@@ -71,7 +71,7 @@ def make_unjudged(seen: Observation) -> Record:
     throughput = _throughput(seen, measured)
     facts = _facts(seen, measured, complete, throughput)
     accounts = {name: each.made(facts) for name, each in ACCOUNTS.items()}
-    generator = _generator(seen, measured, complete, accounts[CLIENT_TIMES.name], machine)
+    generator = _generator(seen, measured, complete, accounts[GENERATOR_TIMES.name], machine)
     hosts = make_hosts(seen, generator, make_unjudged)
     record = Record(
         schema=SCHEMA,

@@ -40,7 +40,7 @@ class Workload:
 
     kind: str = "http"
     url: str
-    target: Url
+    endpoint: Url
     route: Route
     traffic: Traffic
     origins: tuple[Url, ...] = ()
@@ -69,7 +69,7 @@ class Job:
     search: SearchPlan | None = None
     words: tuple[str, ...] | None = None
     """The command line after ``trueload``; None for this process's own."""
-    where: Placement = HERE
+    placement: Placement = HERE
     metrics: MetricsOptions = NO_METRICS
 
     def talk(self) -> TextIO:
@@ -86,7 +86,7 @@ class Job:
         Asks the system's resolver, in bounded time. Raises ``UserError``.
         """
         workload = self.workload
-        spec = with_addresses(self.spec, workload.route, workload.target, workload.origins)
+        spec = with_addresses(self.spec, workload.route, workload.endpoint, workload.origins)
         check_sources(spec.addresses, spec.traffic.local_addresses)
         return spec
 

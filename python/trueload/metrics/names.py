@@ -78,12 +78,12 @@ PERCENTILE = _result(
     "response times over the window, to three digits; +Inf among requests without a time;"
     " quantile 1 is the slowest answer.",
 )
-CLIENT_PERCENTILE = _result(
+GENERATOR_PERCENTILE = _result(
     "client_percentile", "s", "what the generator itself added to response times, by part."
 )
 HOST_REQUESTS = _of_host("requests", "{request}", "each host's requests, by outcome and class.")
 HOST_PERCENTILE = _of_host("latency_percentile", "s", "each host's response times.")
-HOST_CLIENT_PERCENTILE = _of_host(
+HOST_GENERATOR_PERCENTILE = _of_host(
     "client_percentile", "s", "what each host's generator added, by part."
 )
 HOST_CLOCK = _of_host("clock_bound", "s", "how exactly each host's clock is known.")

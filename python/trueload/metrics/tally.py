@@ -107,7 +107,7 @@ class Tally:
     is_open_loop: bool
     requested: int
     began_unix_ns: int
-    stage: str = "connect"
+    phase: str = "connect"
     phases: Mapping[str, PhaseTally] = field(default_factory=dict)
     tick: Tick | None = None
     ticks: Mapping[str, Tick] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Tally:
         """Return the tally after the trial's progress."""
         if progress.record is not None:
             return self.end(progress.record)
-        updated = replace(self, stage=progress.stage)
+        updated = replace(self, phase=progress.phase)
         tick = progress.tick
         if tick is None or tick.id is None:
             return updated
@@ -170,7 +170,7 @@ class Tally:
             phases[WARMUP] = phases[WARMUP].close(warmed, NO_TIMES, NO_TIMES)
         return replace(
             self,
-            stage=ENDED,
+            phase=ENDED,
             phases=phases,
             tick=None,
             ticks={},

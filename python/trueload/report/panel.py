@@ -19,8 +19,8 @@ from trueload.report.course import Course, Point, busy_of, per_s_of, recent_serv
 from trueload.report.doubts import doubts
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Block, lay_out
+from trueload.report.phases import labelled, phase_rows
 from trueload.report.rows import Row, Size, Span, Tone, cut, fit
-from trueload.report.stages import labelled, stage_rows
 from trueload.report.widgets import (
     Line,
     busy_row,
@@ -54,7 +54,7 @@ def load_rows(
     rows += heading_rows(heading, size.width)
     rows += [
         fit(row, size.width)
-        for row in stage_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
+        for row in phase_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
     ]
     if course.recent:
         left = Size(size.width, size.height - len(rows))
@@ -110,7 +110,7 @@ def _timed(spec: TrialSpec) -> str:
 
 
 def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterable[Row]:
-    """Yield the figures of the last second, and of the stage so far."""
+    """Yield the figures of the last second, and of the phase so far."""
     first, last = course.recent[0], course.recent[-1]
     seconds, elapsed_s = seconds_of(course.recent), course.elapsed_ns / 1e9
     now = per_s_of(course.recent)
@@ -131,7 +131,7 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
     inward = _per_s(last.bytes_in - first.bytes_in, seconds, _size_rate)
     outward = _per_s(last.bytes_out - first.bytes_out, seconds, _size_rate)
     yield labelled("in, out", Span(f"{inward}, {outward}"))
-    phase = progress.phase
+    phase = progress.plan
     asked_of = None if phase is None else phase.connections
     most = format_count(spec.load.most if asked_of is None else asked_of)
     yield labelled("connections", Span(f"{format_count(last.open)} open of {most}"))
@@ -166,7 +166,7 @@ def _gauged(figured: Sequence[Row], course: Course, size: Size) -> list[Row]:
 
 
 def _latency_rows(course: Course, is_open: bool, size: Size) -> list[Row]:
-    """Return percentiles of the last second, and of the stage so far.
+    """Return percentiles of the last second, and of the phase so far.
 
     For an open loop, those from the actual send are added if there is room.
     """

@@ -37,7 +37,13 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import client_parts, is_lower_bound, offered_per_s, sent_per_s, worst_checks
+from trueload.verdict import (
+    generator_shares,
+    is_lower_bound,
+    offered_per_s,
+    sent_per_s,
+    worst_checks,
+)
 from trueload.verdict.common import in_flight, times
 from trueload.verdict.limit import limit_text
 from trueload.verdict.slots import idle_closed_text
@@ -73,7 +79,7 @@ def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "response" if is_open else "latency", latency_text(record)
     yield "service", service_text(record) if is_open else ""
     yield "connections", connections_text(record)
-    yield "client share", client_share_text(record)
+    yield "client share", generator_share_text(record)
     yield "requests", _outcomes(record.counts, record.http2 is not None)
     yield "failures", by_count(record.counts.failed)
     yield "statuses", by_count(record.counts.statuses)
@@ -166,9 +172,9 @@ def connections_text(record: Record) -> str:
     return "   ".join(["mean service time:", *parts, f"max {format_duration(found.max)}"])
 
 
-def client_share_text(record: Record) -> str:
+def generator_share_text(record: Record) -> str:
     """A text for p50 and p99: ``p50 293 us, of which 140 us ours``; empty if unknown."""
-    return "   ".join(part.sentence() for part in client_parts(record))
+    return "   ".join(part.sentence() for part in generator_shares(record))
 
 
 def _times(sample: figures.Sample) -> str:

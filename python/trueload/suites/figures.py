@@ -20,7 +20,7 @@ from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together
 from trueload.suites.states import UNKNOWN, State, state_of
-from trueload.verdict import CHECKS, client_parts
+from trueload.verdict import CHECKS, generator_shares
 from trueload.verdict.apachebench import ApacheBench
 
 # Checks that fail because of the machine or the generator, not of the subject: another
@@ -149,7 +149,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
     window_s, turn = record.window.window_ns / 1e9, read_turn(labels)
     subject = _subject_usage(record)
     ranks = BOUNDED if "clients" in labels else SHOWN_RANKS
-    ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
+    ours_ns = {part.percentile: part.ours_ns for part in generator_shares(record)}
     return Figures(
         record_id=record.id,
         verdict="invalid" if died or fault or unfound else record.verdict,

@@ -144,7 +144,7 @@ def is_closed(record: Record) -> bool:
     return isinstance(record.plan.window.load, Closed)
 
 
-def is_slow_client(record: Record) -> bool:
+def has_slow_connections(record: Record) -> bool:
     """Whether connections read slowly on purpose, so that bytes wait for them."""
     return record.plan.generate.read_rate_per_s is not None
 
