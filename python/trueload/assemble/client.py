@@ -17,8 +17,7 @@ from trueload.assemble.unfinished import NO_COUNTS, NO_HISTOGRAMS
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S
-from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.flow import Flow
 from trueload.protocol.plan import Closed, Generate, Phase, Requests
 from trueload.protocol.server_report import ServerReport

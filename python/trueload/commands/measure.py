@@ -18,8 +18,7 @@ from trueload.commands.job import Job, Workload
 from trueload.commands.late_hosts import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.measure_options import MeasureOptions
-from trueload.commands.metrics_flags import read_metrics
-from trueload.commands.options import check_one_stdout
+from trueload.commands.options import check_one_stdout, read_metrics
 from trueload.commands.place_options import (
     check_allowed_losses,
     check_local_addresses,

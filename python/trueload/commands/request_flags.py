@@ -15,7 +15,6 @@ import typer
 
 from trueload.commands.declarations import with_options
 from trueload.commands.job import Workload
-from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.replay_flags import replay_of
 from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
 from trueload.errors import UserError
@@ -108,7 +107,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         local_addresses=read_local_addresses(given.local_address),
         tls=secure,
     )
-    traffic = _checked(through_proxy(traffic, route.proxy, origins))
+    traffic = _checked(traffic if route.proxy is None else traffic.through(route.proxy, origins))
     several_origins = origins if len(origins) > 1 else ()
     return Workload(
         url=redact_url(shown),

@@ -19,8 +19,7 @@ from trueload.commands.host_duration import check_dry_run
 from trueload.commands.job import Job, Workload
 from trueload.commands.measure import measuring
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
-from trueload.commands.metrics_flags import read_metrics
-from trueload.commands.options import check_one_stdout
+from trueload.commands.options import check_one_stdout, read_metrics
 from trueload.commands.place_options import (
     check_all_at_start,
     check_local_addresses,

@@ -16,9 +16,9 @@ import queue
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from trueload.deadline import seconds_left
-from trueload.engines.barrier import Barrier
 from trueload.engines.engine import EngineError, FailureKind
 from trueload.engines.host_ticks import condensed
 from trueload.engines.losses import ChannelEnd, LifeSign, judge
@@ -57,6 +57,21 @@ START_LEAD_EACH_NS = 200_000  # and so much for each host: they are sent to one 
 LOOK_EVERY_S = SILENCE_S / 10
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
 TOGETHER_S = 0.01  # of many hosts, the front handles what has come so often
+
+
+@dataclass
+class Barrier:
+    """A message that all living members have to send before ``then`` is done, once."""
+
+    then: Callable[[], None]
+    senders: set[int] = field(default_factory=set)
+    done: bool = False
+
+    def pass_if_all(self, living: int) -> None:
+        """Do it if so many have sent the message, and it has not been done."""
+        if not self.done and len(self.senders) == living > 0:
+            self.done = True
+            self.then()
 
 
 class Fleet(Roster):

@@ -13,7 +13,7 @@ import os
 import pwd
 import shlex
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -170,6 +170,16 @@ def why_not(path: Path, trusted: TrustedUsers, *, ancestor: bool = False) -> str
         case "list":
             cure = f"`setfacl {recursive}-b {named}` ends that"
             return f"{path} can be written by those in its access list ({cure})"
+
+
+def first_fault(way: Iterable[Path], path: Path, trusted: TrustedUsers) -> str | None:
+    """What is wrong with the first of the paths on the way to ``path`` that is at fault, in words;
+    None if nothing is."""
+    try:
+        faults = (why_not(step, trusted, ancestor=step != path) for step in way)
+        return next(filter(None, faults), None)
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
 
 
 def _has_list(path: Path, status: os.stat_result) -> bool:

@@ -27,7 +27,6 @@ from typing import Literal
 import trueload
 from trueload.deadline import looks
 from trueload.errors import UserError
-from trueload.escapes import without_escapes
 from trueload.files.catalogue import cache_folder
 from trueload.files.private import make_folder, open_descriptor
 from trueload.runner.environment import build_environment
@@ -35,6 +34,7 @@ from trueload.runner.needs import CERTIFICATE, tool_versions
 from trueload.runner.process import Orders, Processes, Program, StartError, substitute
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
 from trueload.subjects.manifest import Subject, contents
+from trueload.text import without_escapes
 
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05
