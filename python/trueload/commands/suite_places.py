@@ -10,7 +10,7 @@ from trueload.commands.host_duration import for_suite
 from trueload.commands.output import announce
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
-from trueload.engines.launch import check_parts
+from trueload.engines.launch import check_shares
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.names import CommandHost, Placement, ServerHost, SshHost
@@ -43,7 +43,7 @@ def check_for_suite(placement: Placement, plan: SuitePlan) -> None:
     check_for_subjects(placement)
     check_weights(placement, broadcast=plan.broadcast is not None)
     for load in plan.loads if plan.client_wait_ms is None else ():
-        check_parts(placement.host_count, load.connections, plan.load_of(load).pacing)
+        check_shares(placement.host_count, load.connections, plan.load_of(load).pacing)
 
 
 def check_for_subjects(placement: Placement) -> None:

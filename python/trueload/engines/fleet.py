@@ -1,12 +1,12 @@
 """The engines of several hosts, spoken to as one.
 
-How: every engine gets the whole plan and its part in it, and deals out its own share of
-connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
-is told in its own clock. Lines from all engines go into one queue, which is read when the caller
+How: every engine gets the whole plan and its share of it, and deals out its own connections,
+requests and arrivals. A phase begins once every engine is ready, at a time that each is told in its
+own clock. Lines from all engines go into one queue, which is read when the caller
 asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
 or ends before it was told to is lost. Hosts that go at once are lost by the way that they share. If
 more hosts are lost than may be, the run ends: the ``EngineError`` says which host, and what it said
-last. Else the others go on with their own parts.
+last. Else the others go on with their own shares.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from trueload.engines.settlement import Settlement
 from trueload.engines.ticks import Ticks
 from trueload.places import EngineHost, LinkLostError
 from trueload.protocol.broadcast import PhaseSent, Settle, Settled
-from trueload.protocol.fleet import Clock, parts_of
+from trueload.protocol.fleet import Clock, load_shares
 from trueload.protocol.plan import (
     Done,
     Duration,
@@ -103,8 +103,8 @@ class Fleet(Roster):
             self._connections = message.connections
             self._timeout_ns = message.timeout_ns
             weights = tuple(each.host.weight for each in self._members)
-            parts = parts_of(weights, message.connections)
-            self._to_all(lambda member: member.part_of(message, parts[member.index]))
+            shares = load_shares(weights, message.connections)
+            self._to_all(lambda member: member.own_plan(message, shares[member.index]))
         else:
             self._to_all(lambda member: message)
 
