@@ -335,7 +335,7 @@ def _suite_lines(store: Store, run: Run) -> list[str]:
 
 def _row_lines(row: Row | DamagedRow) -> list[str]:
     if isinstance(row, DamagedRow):
-        return [f"row {row.number} is damaged: {plain(row.why)}"]
+        return [plain(str(row))]
     labels = " ".join(row.labels.values())
     title = plain(f"row {row.number}  {row.key or labels}".rstrip())
     if row.record is None:

@@ -2,11 +2,11 @@
 
 How: every engine gets the whole plan and its share of it, and deals out its own connections,
 requests and arrivals. A phase begins once every engine is ready, at a time that each is told in its
-own clock. Lines from all engines go into one queue, which is read when the caller
-asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
-or ends before it was told to is lost. Hosts that go at once are lost by the way that they share. If
-more hosts are lost than may be, the run ends: the ``EngineError`` says which host, and what it said
-last. Else the others go on with their own shares.
+own clock. Lines from all engines go into one queue, which is read when the caller asks. A message
+goes on to the caller once all engines have sent it. A host that falls silent, dies or ends before
+it was told to is lost. Hosts that go at once are lost by the way that they share. If more hosts are
+lost than may be, the run ends: the ``EngineError`` says which host, and what it said last. Else the
+others go on with their own shares.
 """
 
 from __future__ import annotations

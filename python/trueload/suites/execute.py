@@ -48,6 +48,7 @@ from trueload.suites.plan import (
     PlannedLoad,
     SuitePlan,
     Trial,
+    cells,
     trial_count,
     trials,
 )
@@ -152,10 +153,10 @@ class Execution:
     def _owed(self) -> list[Trial]:
         if not self.plan.takes_again or not self.plan.patience_ns:
             return []
-        cells = collect(self.plan, self.store.rows(self.run)).cells
-        if still_disturbed(cells):
+        found = collect(self.plan, self.store.rows(self.run)).cells
+        if still_disturbed(found):
             return []
-        return [trial for trial in owed(self.plan, cells) if trial.key not in self._done]
+        return [trial for trial in owed(self.plan, found) if trial.key not in self._done]
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Builds subjects, two at a time because much of it waits for the network; what
@@ -413,9 +414,7 @@ class Execution:
         }
 
     def _cells_of(self, name: str) -> Iterator[Cell]:
-        for subject in self.plan.subjects:
-            if subject.name == name:
-                yield from (Cell(subject, load) for load in self.plan.loads)
+        return (cell for cell in cells(self.plan) if cell.subject.name == name)
 
     def _is_done(self, cell: Cell) -> bool:
         if self._all_key(cell) in self._done:

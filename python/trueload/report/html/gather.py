@@ -67,8 +67,7 @@ class Tally:
         """Yield the same rows, and count them; keep those that ``judge`` turns into a step."""
         for row in rows:
             if isinstance(row, DamagedRow):
-                number = "a row" if row.number is None else f"row {row.number}"
-                self.damaged.append(plain(f"{number} is damaged: {row.why}"))
+                self.damaged.append(plain(str(row)))
                 yield row
                 continue
             self.rows[row.outcome] = self.rows.get(row.outcome, 0) + 1
