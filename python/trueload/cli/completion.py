@@ -40,7 +40,6 @@ ShellArgument = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("completion")(print_script)
 
 

@@ -39,7 +39,6 @@ PLANNED_NS = 10 * NS_PER_S  # what the hosts are needed for, besides the margin 
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("doctor")(show_doctor)
 
 

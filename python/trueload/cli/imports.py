@@ -30,7 +30,6 @@ HostOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     group = typer.Typer(help="Make a scenario of recorded traffic.")
     group.command("har")(import_har)
     app.add_typer(group, name="import")

@@ -54,7 +54,6 @@ PlotsOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("report")(report)
 
 

@@ -99,7 +99,6 @@ PublishedOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     runs = typer.Typer(help="List, show, compare, export and delete stored runs.")
     runs.command("list")(list_runs)
     runs.command("show")(show_run)

@@ -47,7 +47,6 @@ KeepOption = Annotated[
 
 
 def register(runs: typer.Typer) -> None:
-    """Add the commands."""
     runs.command("delete")(delete)
     runs.command("prune")(prune)
 

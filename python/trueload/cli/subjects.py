@@ -38,7 +38,6 @@ from trueload.subjects.pinned_version import pinned_version
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     subjects = typer.Typer(help="List, create and check the programs under test.")
     subjects.command("list")(list_subjects)
     subjects.command("new")(new_subject)

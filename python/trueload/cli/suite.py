@@ -31,7 +31,6 @@ from trueload.suites.summary import collect
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     suite = typer.Typer(help="Compare many subjects on the same work.")
     suite.command("list")(list_suites)
     suite.command("new")(new_suite)

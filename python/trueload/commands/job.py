@@ -142,7 +142,6 @@ class RunWriter(Closeable):
     def add(
         self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
-        """Save one trial."""
         self._partial = self._partial or record.partial
         if self._store is not None and self._run is not None and self.error is None:
             try:

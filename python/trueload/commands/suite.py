@@ -84,7 +84,6 @@ class SuiteJob:
 
     @property
     def live(self) -> bool:
-        """Whether a live view is shown."""
         return not self.given.no_live
 
     @property

@@ -40,7 +40,6 @@ def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def merge_counts(parts: Sequence[Counts]) -> Counts:
-    """The sum of all."""
     return add_up(parts)
 
 

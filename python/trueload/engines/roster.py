@@ -67,7 +67,6 @@ class Roster(Closeable):
 
     @property
     def hello(self) -> Hello:
-        """The hello of the first engine."""
         return self._members[0].engine.hello
 
     def warn_of_twins(self) -> None:
@@ -97,7 +96,6 @@ class Roster(Closeable):
         return tuple(sorted(cpus))
 
     def reports(self, phase_id: str) -> tuple[HostReport, ...]:
-        """What each host did in a phase."""
         found = [member.report(phase_id) for member in self._members]
         machines, networks = numbers_of([report.machine for report in found])
         return tuple(

@@ -43,7 +43,6 @@ class Exports:
         return self._tallies
 
     def add(self, outlet: Outlet) -> None:
-        """Add an exporter."""
         self._outlets.append(outlet)
 
     def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:

@@ -46,7 +46,6 @@ class Collector:
         return ()
 
     def collect(self) -> Iterator[Written]:
-        """Return the current metrics."""
         return map(written, make_families(self._tallies()))
 
 
@@ -91,7 +90,6 @@ class ScrapeOutlet:
 
     @property
     def url(self) -> str:
-        """The URL of the metrics."""
         host, port = self._server.socket.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 

@@ -117,7 +117,6 @@ class Tally:
 
     @classmethod
     def of(cls, spec: TrialSpec, labels: Labels, about: Labels, now_unix_ns: int) -> Tally:
-        """Return the tally of a trial that begins."""
         return cls(
             labels=labels,
             about=(*about, ("url", spec.url)),
@@ -188,7 +187,6 @@ class Tally:
         )
 
     def over(self) -> Tally:
-        """Return the tally of a trial that is over."""
         return replace(self, tick=None, ticks={}, saturation={}, is_over=True)
 
 

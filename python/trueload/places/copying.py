@@ -61,7 +61,6 @@ class Copying:
             return f"copying to {counted(self._hosts, 'host')}, {percent} %"
 
     def call_off(self) -> None:
-        """End all copies."""
         self._off.set()
 
     def check(self) -> None:

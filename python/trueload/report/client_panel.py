@@ -36,7 +36,6 @@ class ClientCourse:
     server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
 
     def receive(self, progress: ClientProgress) -> None:
-        """Add a progress report."""
         served = progress.served
         self.recent.append(served)
         first = self.recent[0]

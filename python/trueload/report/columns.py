@@ -62,12 +62,10 @@ class Kind:
     has: Callable[[Figures], bool] = lambda figures: True
 
     def cells(self, row: Row, columns: tuple[Column, ...]) -> tuple[str, ...]:
-        """The cells of a row under some of the columns."""
         known = row.figures is not None and self.has(row.figures)
         return tuple(_cell(row, column) if known or column.always else "" for column in columns)
 
     def grid(self, rows: Sequence[Row], columns: tuple[Column, ...] | None = None) -> Grid:
-        """The table of these rows, with all columns or with some."""
         shown = tuple(
             column
             for column in columns or self.columns
@@ -361,5 +359,4 @@ def kind_of(load: PlannedLoad) -> Kind:
 
 
 def rows_of(summaries: Iterable[Summary]) -> list[Row]:
-    """The rows of summaries, with their medians."""
     return [Row(summary, summary.figures) for summary in summaries]

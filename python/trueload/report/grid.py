@@ -51,7 +51,6 @@ class Grid:
         return self.left is None or self.header[at] in self.left
 
     def columns(self, wanted: Iterable[int]) -> Grid:
-        """Return a grid with some of the columns."""
         indexes = list(wanted)
         rows = tuple(tuple(row[at] for at in indexes) for row in self.rows)
         return Grid(tuple(self.header[at] for at in indexes), rows, left=self.left)

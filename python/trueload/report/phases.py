@@ -12,7 +12,6 @@ BAR_MIN = 10  # a shorter one has a row of its own
 
 
 def labelled(label: str, *spans: Span) -> Row:
-    """Return a label with its values."""
     return (Span(f"{label:<{LABEL}}", "label"), *spans)
 
 

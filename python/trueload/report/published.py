@@ -221,7 +221,6 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def as_text(made: Sequence[Grid]) -> str:
-    """Return the tables as text."""
     parts = ["\n".join([plain(grid.title), "", *text_lines(grid)]) for grid in made]
     return "\n\n".join([*parts, *_notes(made)]) + "\n"
 

@@ -56,7 +56,6 @@ _LABEL_WIDTH = 13
 
 
 def result_lines(record: Record) -> list[str]:
-    """Return the lines of one trial."""
     if record.client is not None:
         return _of_client(record, record.client)
     lines: list[str] = []

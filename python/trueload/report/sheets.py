@@ -33,7 +33,6 @@ class Sheet:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns."""
         return [column.name for column in self.columns]
 
 
@@ -191,7 +190,6 @@ def host_values(host: Host) -> dict[str, object]:
 
 
 def trials_sheet(run_id: str | None, rows: Iterable[Row | DamagedRow]) -> Sheet:
-    """Return the sheet of a run."""
     return Sheet(TRIALS, (_row_values(run_id, row) for row in rows))
 
 
@@ -218,6 +216,5 @@ def _host_rows(run_id: str | None, row: Row | DamagedRow) -> list[dict[str, obje
 
 
 def grid_sheet(grid: Grid) -> Sheet:
-    """Return a table of strings as a sheet."""
     columns = [Column(name, itemgetter(name), "text") for name in grid.header]
     return Sheet(columns, (dict(zip(grid.header, row, strict=True)) for row in grid.rows))

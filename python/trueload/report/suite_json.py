@@ -54,7 +54,6 @@ def suite_json(
 
 
 def rows_json(tables: Iterable[LoadTable]) -> list[dict[str, Any]]:
-    """Return the rows of the tables, with their figures."""
     return [_row(summary) for table in tables for summary in table.everything]
 
 

@@ -106,7 +106,6 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
 
 
 def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
-    """The same as Markdown tables."""
     shown, lines = list(tables), []
     for table, sections in _with_sections(shown, published):
         lines += [f"### {table.title}", ""]

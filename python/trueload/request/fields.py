@@ -90,7 +90,6 @@ class Entry:
                 )
 
     def text(self, key: str) -> str | None:
-        """Return a text, or None if there is none."""
         value = self.fields.get(key)
         if value is None:
             return None
@@ -100,7 +99,6 @@ class Entry:
         return value
 
     def encoded(self, key: str) -> bytes | None:
-        """Return a text as bytes."""
         try:
             return None if (text := self.text(key)) is None else text.encode()
         except UnicodeEncodeError:

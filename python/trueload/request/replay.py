@@ -56,7 +56,6 @@ class Replay:
 
     @property
     def count(self) -> int:
-        """The number of requests."""
         return len(self.at_ns)
 
     @property

@@ -114,7 +114,6 @@ class Client:
             self._input = -1
 
     def close(self) -> None:
-        """Close both pipes."""
         self.close_input()
         os.close(self._output)
 

@@ -75,7 +75,6 @@ class ClientLoad:
     keep_alive: bool = True
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
-        """Return the setup for a server at ``authority``."""
         return ClientSetup(
             url=f"{scheme}://{authority}/wait/{self.wait_ms}",
             concurrency=self.concurrency,

@@ -339,7 +339,6 @@ def search_lines(
 
 
 def step_header(plan: SearchPlan) -> list[str]:
-    """Return the header above the steps."""
     return clients_header().splitlines() if plan.axis == "clients" else []
 
 

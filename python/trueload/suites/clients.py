@@ -131,7 +131,6 @@ class ClientTrials:
 
 
 def client_load(plan: SuitePlan, cell: Cell) -> ClientLoad:
-    """Return the load for the client of a cell. Pure."""
     pools, wait_ms = cell.load.pools, plan.client_wait_ms
     assert pools is not None
     assert wait_ms is not None

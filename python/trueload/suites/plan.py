@@ -407,7 +407,6 @@ def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
 
 
 def planned(subject: Subject, digest: str) -> PlannedSubject:
-    """A subject as the plan keeps it."""
     return PlannedSubject(
         name=subject.name,
         language=subject.language,

@@ -79,7 +79,6 @@ class Observer(Closeable):
         self._phase, self._phase_began_s = CONNECT, time.monotonic()
 
     def close(self) -> None:
-        """End the engine."""
         self._pauses.close()
         if self._engine is not None:
             self._engine.close()

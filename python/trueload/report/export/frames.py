@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pandas.DataFrame:
-    """A data frame with these columns."""
     require("pandas", "to_pandas()", "pandas")
     import pandas
 
@@ -21,7 +20,6 @@ def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> p
 
 
 def to_polars(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> polars.DataFrame:
-    """A data frame with these columns."""
     require("polars", "to_polars()", "polars")
     import polars
 

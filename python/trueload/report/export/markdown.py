@@ -51,7 +51,6 @@ def _trial_cells(row: Row | DamagedRow) -> tuple[str, ...]:
 
 
 def markdown_lines(grid: Grid) -> Iterator[str]:
-    """Yield the lines of a table."""
     return markdown_rows(grid.header, grid.rows, grid.left, grid.marks)
 
 
