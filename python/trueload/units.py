@@ -1,8 +1,7 @@
 """Durations, sizes, rates, counts: one parser for every flag and file, and the way back.
 
 Strategy: a number, then a unit from a table. Fractions are exact (``Decimal``), so ``0.1s`` is
-exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what would be right. This
-module
+exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what would be right.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ Value = TypeVar("Value")
 
 TOO_FEW = "too few"  # shown instead of a percentile that says nothing
 NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
 NS_BY_UNIT = {
     "ns": 1,
     "us": 1_000,

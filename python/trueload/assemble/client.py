@@ -38,10 +38,8 @@ from trueload.record.schema import (
     Warmup,
     Window,
 )
-from trueload.units import NS_PER_S
+from trueload.units import NS_PER_MS, NS_PER_S
 from trueload.verdict import judge
-
-NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True)

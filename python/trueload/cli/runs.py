@@ -26,7 +26,7 @@ from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.report import apachebench, table
 from trueload.report.ab import paired_lines, stored_pairs
 from trueload.report.colour import write_lines
-from trueload.report.export import EXPORTERS, Format
+from trueload.report.export import Format, export
 from trueload.report.export.json import run_json, whole_json
 from trueload.report.grid import Grid, text_lines
 from trueload.report.result import result_lines
@@ -235,7 +235,7 @@ def export_run(
             pieces = (
                 [_as_published(store, found, chosen)]
                 if published
-                else EXPORTERS[cast(Format, chosen.value)](found, rows)
+                else export(found, rows, cast(Format, chosen.value))
             )
             with text_output(output, newline="") as stream:
                 stream.writelines(pieces)

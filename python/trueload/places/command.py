@@ -139,13 +139,11 @@ class CommandPlace(Closeable):
         ended = self._run(PROBE, *asked, data=line, copying=copying, timeout_s=PROBE_S)
         if ended.code is None:
             raise self.refusal(f"has not answered within {PROBE_S:g} s")
-        lines = ended.out.splitlines()
-        found = [line.removeprefix(f"{scripts.MARK} ") for line in lines if _is_marked(line)]
-        host = parse_host(found[0]) if found else None
+        host = parse_host(scripts.marked(ended.out) or "")
         if host is None:
             without = " (it needs a shell, sh)" if ended.code in NOT_FOUND else ""
             raise self.refusal(f"runs no commands{without}", ended.err)
-        if f"{scripts.MARK}-input" not in lines:
+        if f"{scripts.MARK}-input" not in ended.out.splitlines():
             raise UserError(
                 f"{self.name} does not pass on its input",
                 "docker exec and kubectl exec need -i",
@@ -169,10 +167,6 @@ class CommandPlace(Closeable):
         """How to name another folder for programs there."""
         words = shlex.join(self._argv)
         return f"name a folder there that can be written: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
-
-
-def _is_marked(line: str) -> bool:
-    return line.startswith(f"{scripts.MARK} ")
 
 
 class CommandChannel(WrappedChannel):

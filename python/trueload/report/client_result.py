@@ -10,6 +10,7 @@ from trueload.record.schema import Record
 from trueload.stats import is_too_few
 from trueload.text import plain
 from trueload.units import (
+    NS_PER_MS,
     counted,
     format_bound,
     format_count,
@@ -21,7 +22,6 @@ from trueload.units import (
 )
 from trueload.verdict.throttling import throttled_text
 
-NS_PER_MS = 1_000_000
 NS_PER_US = 1_000
 
 

@@ -27,7 +27,8 @@ from trueload.runner.cpus import Layout
 from trueload.runner.process import StartError
 from trueload.runner.trials import TrialFailure, TrialResult
 from trueload.subjects.manifest import Subject
-from trueload.suites.plan import NS_PER_MS, Cell, SuitePlan, Trial, rounds
+from trueload.suites.plan import Cell, SuitePlan, Trial, rounds
+from trueload.units import NS_PER_MS
 
 
 @dataclass

@@ -27,9 +27,8 @@ from trueload.protocol.windows import header_table_size, window_of_connection, w
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
-from trueload.units import SEED_MAX, parse_duration, parse_size
+from trueload.units import NS_PER_MS, SEED_MAX, parse_duration, parse_size
 
-NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
 # A suite keeps the CPUs of subject and engine apart itself.

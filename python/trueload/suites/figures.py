@@ -20,6 +20,7 @@ from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together
 from trueload.suites.states import UNKNOWN, State, state_of
+from trueload.units import NS_PER_MS
 from trueload.verdict import CHECKS, generator_shares
 from trueload.verdict.apachebench import ApacheBench
 
@@ -32,7 +33,6 @@ MACHINE_CHECKS = frozenset(
 UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
-NS_PER_MS = 1e6
 
 # A search that our own side kept from its result is as if the generator had been the limit.
 UNFOUND = {"generator": "generator-limit"}

@@ -30,6 +30,7 @@ from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.suites.window import PlannedStages, plan_window
 from trueload.trial.spec import CLOSED, Load, open_load
 from trueload.units import (
+    NS_PER_MS,
     NS_PER_S,
     close_text,
     counted,
@@ -40,7 +41,6 @@ from trueload.units import (
     parse_size,
 )
 
-NS_PER_MS = 1_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
 OVERHEAD_NS = 600_000_000
 # A trial of the reference, at least.

@@ -22,6 +22,11 @@ Format = Literal["json", "jsonl", "csv", "hosts", "markdown", "hgrm"]
 Rows = Iterable[Row | DamagedRow]
 
 
+def export(run: Run, rows: Rows, format_: Format) -> Iterator[str]:
+    """Yield the run in one of the formats, in pieces."""
+    return EXPORTERS[format_](run, rows)
+
+
 def measured_row(number: int, record: Record, labels: Mapping[str, str] | None = None) -> Row:
     """Return a trial in the form of a stored row."""
     return Row(

@@ -15,10 +15,9 @@ from trueload.errors import UserError
 from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.store.rows import DamagedRow, Row, Run
-from trueload.units import format_count
+from trueload.units import NS_PER_MS, format_count
 
 TICKS = 5  # levels per half of the rest: the default of HdrHistogram
-NS_PER_MS = 1e6
 SUB_BUCKETS = 2048  # with three significant digits, which our histograms have
 
 Bucket = tuple[int, int, int]
