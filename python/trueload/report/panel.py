@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from trueload.protocol.engine_options import show_byte_rate
 from trueload.protocol.plan import Open, Stage
 from trueload.protocol.tick import Tick
 from trueload.record import figures
@@ -34,7 +35,7 @@ from trueload.request.exchange import WsBroadcast
 from trueload.stats import Distribution, Quantile
 from trueload.text import plain
 from trueload.trial.spec import Progress, TrialSpec
-from trueload.units import format_bound, format_count, format_duration, format_rate, format_size
+from trueload.units import format_bound, format_count, format_duration, format_rate
 
 HOSTS_SHOWN = 8
 VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`
@@ -128,8 +129,8 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
     tone: Tone = "bad" if failed else "text"
     good = Span(f"{format_count(last.counts.ok)} ok, ")
     yield labelled("requests", good, Span(f"{format_count(failed)} failed", tone))
-    inward = _per_s(last.bytes_in - first.bytes_in, seconds, _size_rate)
-    outward = _per_s(last.bytes_out - first.bytes_out, seconds, _size_rate)
+    inward = _per_s(last.bytes_in - first.bytes_in, seconds, show_byte_rate)
+    outward = _per_s(last.bytes_out - first.bytes_out, seconds, show_byte_rate)
     yield labelled("in, out", Span(f"{inward}, {outward}"))
     phase = progress.plan
     asked_of = None if phase is None else phase.connections
@@ -140,11 +141,6 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
 def _per_s(made: int, seconds: float, shown: Callable[[float], str]) -> str:
     """Return a rate as text, or a dash before there are two ticks."""
     return shown(made / seconds) if seconds > 0 else "-"
-
-
-def _size_rate(per_s: float) -> str:
-    """Return a text such as ``1.00 MiB/s``."""
-    return f"{format_size(per_s)}/s"
 
 
 def rate_at(stages: Sequence[Stage], elapsed_ns: int) -> float:

@@ -23,6 +23,7 @@ from trueload.report.accounts import following
 from trueload.report.accounts.idle import idle_text
 from trueload.report.accounts.tls import tls_text
 from trueload.report.client_result import busy_text, by_count, client_headline, client_lines
+from trueload.report.colour import LABEL_WIDTH
 from trueload.report.times import quantile_text, times_text
 from trueload.report.tls import failure_reasons
 from trueload.text import plain
@@ -52,7 +53,6 @@ from trueload.verdict.window import ANSWERS_WARN
 
 HOSTS_NAMED = 3
 TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
-_LABEL_WIDTH = 13
 
 
 def result_lines(record: Record) -> list[str]:
@@ -209,7 +209,7 @@ def rate_text(record: Record) -> str:
 
 
 def _line(label: str, text: str) -> list[str]:
-    return [f"{label:<{_LABEL_WIDTH}}{text}"] if text else []
+    return [f"{label:<{LABEL_WIDTH}}{text}"] if text else []
 
 
 def _headline(record: Record) -> str:
