@@ -231,7 +231,6 @@ def without(field: str) -> Line:
         ("pipeline", 0),
         ("threads", 0),
         ("timeout_ns", 0),
-        ("connect_timeout_ns", 0),
         ("connect_rate_per_s", 0),
         ("addresses", []),
         ("addresses", ["localhost:80"]),

@@ -86,7 +86,6 @@ class Plan:
             "threads": self.threads,
             "cpus": list(self.cpus),
             "timeout_ns": self.timeout_ms * NS_PER_MS,
-            "connect_timeout_ns": self.timeout_ms * NS_PER_MS,
             "connect_rate_per_s": self.connect_rate_per_s,
         }
         if self.exchange is not None:

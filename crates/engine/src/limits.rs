@@ -75,7 +75,7 @@ mod tests {
             "local_addresses":[{sources}],"request":{{"method":"GET","path":"/","headers":[],
             "body_sha256":null}},"expect":{{"statuses":null,"body_sha256":null}},"connections":1,
             "pipeline":1,"close":false,"threads":2,"cpus":[],"timeout_ns":1,
-            "connect_timeout_ns":1,"connect_rate_per_s":1}}"#
+            "connect_rate_per_s":1}}"#
         );
         match lines::parse(&line) {
             Ok(ToEngine::Generate(plan)) => *plan,

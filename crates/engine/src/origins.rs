@@ -212,7 +212,7 @@ mod tests {
             r#"{{"type":"generate","protocol":1,"addresses":[],"origins":[{origins}],
             "local_addresses":[],"request":null,"expect":{expect},"targets":[{targets}],
             "connections":{connections},"pipeline":1,"close":false,"threads":{threads},"cpus":[],
-            "timeout_ns":1,"connect_timeout_ns":1,"connect_rate_per_s":1000,
+            "timeout_ns":1,"connect_rate_per_s":1000,
             "part":{{"index":{index},"of":{of}}}}}"#
         );
         match lines::parse(&line) {

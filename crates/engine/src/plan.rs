@@ -85,7 +85,6 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     within("pipeline", plan.pipeline.into(), PIPELINE_MOST.into())?;
     within("threads", plan.threads.into(), THREADS_MOST.into())?;
     within("timeout_ns", plan.timeout_ns, u64::MAX / 8)?;
-    within("connect_timeout_ns", plan.connect_timeout_ns, u64::MAX / 8)?;
     within("connect_rate_per_s", plan.connect_rate_per_s.into(), 1_000_000_000)?;
     if let Some(refill) = plan.refill {
         within("refill", refill.into(), plan.pipeline.into())?;
@@ -382,7 +381,7 @@ pub(crate) fn config(
         connect_open: plan.connect_open,
         tls: tls.map(secrets::client_setup).transpose()?,
         timeout_ns: plan.timeout_ns,
-        connect_timeout_ns: plan.connect_timeout_ns,
+        connect_timeout_ns: plan.timeout_ns,
         send_quantum_ns: SEND_QUANTUM_NS,
         coalesce_ns: if plan.spin_ns > 0 { 0 } else { plan.coalesce_ns },
         connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate / own_parts,

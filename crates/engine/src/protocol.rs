@@ -192,10 +192,9 @@ pub struct GeneratePlan {
     pub threads: u32,
     /// CPUs to pin the threads to, in turn; empty for no pinning.
     pub cpus: Vec<u32>,
-    /// The longest time from the actual send of a request to its last byte, in ns.
+    /// The longest time from the actual send of a request to its last byte, and from a connection
+    /// attempt to the established connection, in ns.
     pub timeout_ns: u64,
-    /// The longest time from a connection attempt to the established connection, in ns.
-    pub connect_timeout_ns: u64,
     /// The most connection attempts per second, over all threads.
     pub connect_rate_per_s: u32,
     /// What carries the sockets.

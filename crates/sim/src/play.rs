@@ -255,9 +255,11 @@ impl Threads for Stage<'_> {
     /// Keeps what the scenario says, where a plan is coarser or says nothing. TLS has the certificate
     /// and the clock of the run.
     fn config(&self, config: Config) -> Config {
-        let Scenario { connect_interval_ns, send_quantum_ns, .. } = **self.scenario;
+        let Scenario { connect_timeout_ns, connect_interval_ns, send_quantum_ns, .. } =
+            **self.scenario;
         let (tls, threads) = (self.tls.client.clone(), threads_of(self.scenario, config.thread));
-        Config { connect_interval_ns, send_quantum_ns, tls, threads, ..config }
+        let times = Config { connect_timeout_ns, connect_interval_ns, send_quantum_ns, ..config };
+        Config { tls, threads, ..times }
     }
 
     fn take<P: Program + Measured + Send + 'static>(

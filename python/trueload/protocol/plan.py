@@ -135,7 +135,7 @@ class Generate(EngineOptions, TrafficPlan):
     connect_open: bool = left_out(False)
     """Each request has a connection of its own, which is opened when the request is due."""
     cpus: tuple[int, ...]
-    # The engine and stored plans have it; it always equals the timeout.
+    # What reads `--json` has it; it always equals the timeout, and the engine does not get it.
     connect_timeout_ns: int = Field(default_factory=lambda plan: plan["timeout_ns"])
     part: LoadShare = left_out(WHOLE)
 
@@ -507,11 +507,14 @@ def _to_engine() -> TypeAdapter[ToEngine]:
     return TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
 
 
+_NOT_SENT = {"connect_timeout_ns"}
+
+
 def to_line(message: ToEngine | FromEngine) -> bytes:
     """A message as one line of JSON, with its newline."""
-    return message.model_dump_json(by_alias=True).encode() + b"\n"
+    return message.model_dump_json(by_alias=True, exclude=_NOT_SENT).encode() + b"\n"
 
 
 def to_json(message: Model) -> dict[str, Any]:
     """A message as plain JSON values, for comparing with an example."""
-    return message.model_dump(mode="json", by_alias=True)
+    return message.model_dump(mode="json", by_alias=True, exclude=_NOT_SENT)

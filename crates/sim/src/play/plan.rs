@@ -106,8 +106,7 @@ fn plan(scenario: &Scenario, bodies: &mut Bodies) -> GeneratePlan {
         threads: *threads,
         cpus: Vec::new(),
         timeout_ns: scenario.timeout_ns,
-        connect_timeout_ns: scenario.connect_timeout_ns,
-        // The stage has the interval of the scenario.
+        // The stage has the interval of the scenario, and its patience while it connects.
         connect_rate_per_s: 1_000_000_000,
         driver: DriverPlan::default(),
         read_rate_per_s: None,

@@ -51,9 +51,10 @@ impl Template {
         let mut block = Block::default();
         block.plain_field(b":method", &request.method, false);
         block.plain_field(b":scheme", scheme.as_bytes(), false);
+        // First, as over HTTP/1: random numbers are counted in the order of the texts.
+        block.field(b":path", &request.target);
         let host = request.header(b"host");
         host.into_iter().for_each(|host| block.field(b":authority", host));
-        block.field(b":path", &request.target);
         for (name, value) in &request.headers {
             let name = name.to_ascii_lowercase();
             if !is_left_out(&name, value) {
@@ -275,8 +276,8 @@ mod tests {
         let expected = [
             ":method=GET",
             ":scheme=https",
-            ":authority=a:80",
             ":path=/a{b}",
+            ":authority=a:80",
             "x-y=Z",
             "te=trailers",
             "authorization=x",
@@ -287,16 +288,17 @@ mod tests {
 
     #[test]
     fn places_are_filled_in_order_and_a_body_has_its_length() {
-        let headers = headers(&[("Host", "a"), ("X", "{random}")]);
+        let headers = headers(&[("Host", "a{random}"), ("X", "{random}")]);
         let body = Some(&b"[{counter},{random}]"[..]);
         let texts = Texts { method: "PUT", path: "/{counter}/{random}", headers: &headers, body };
         let template = filled(&texts);
         let (fields, len) = fields(&template, 77);
-        assert_eq!(fields[3..], [":path=/77/1000", "x=1001", "content-length=9"]);
+        let expected = [":path=/77/1000", ":authority=a1001", "x=1002", "content-length=9"];
+        assert_eq!(fields[2..], expected);
         let mut out = Vec::new();
         template.write_body(&Numbered(77), 0..4, &mut out);
         template.write_body(&Numbered(77), 4..len, &mut out);
-        assert_eq!((out, len), (b"[77,1002]".to_vec(), 9));
+        assert_eq!((out, len), (b"[77,1003]".to_vec(), 9));
     }
 
     #[test]
@@ -308,7 +310,8 @@ mod tests {
         let template = Template::of("http", &message::Template::new(&texts, Some(&columns)));
         assert!(template.has_column() && !filled(&texts).has_column());
         let (fields, len) = fields(&template, 1);
-        assert_eq!(fields[3..], [":path=/a%2Fb/a/b/%C3%BC", "x=\u{fc}a/b", "content-length=6"]);
+        assert_eq!(fields[2], ":path=/a%2Fb/a/b/%C3%BC");
+        assert_eq!(fields[4..], ["x=\u{fc}a/b", "content-length=6"]);
         let mut out = Vec::new();
         template.write_body(&Numbered(1), 0..len, &mut out);
         assert_eq!(out, b"a/b{a}");

@@ -98,6 +98,9 @@ impl Jar {
 
     /// Writes a Cookie header for a request to this path, if there is a cookie for it.
     pub(crate) fn write(&self, path: &[u8], out: &mut Vec<u8>) {
+        if self.0.is_empty() {
+            return;
+        }
         let before = out.len();
         out.extend_from_slice(b"Cookie: ");
         if self.write_value(path, out) {
@@ -110,9 +113,6 @@ impl Jar {
     /// Writes the value of such a header; false if there is no cookie for it. Longer paths come first
     /// (RFC 6265 §5.4).
     pub(crate) fn write_value(&self, path: &[u8], out: &mut Vec<u8>) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
         let path = without_query(path);
         let mut sent: Vec<_> =
             self.0.iter().filter(|each| path_matches(path, &each.path)).collect();

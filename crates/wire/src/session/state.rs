@@ -65,9 +65,15 @@ impl Session {
         self.answer.clear();
     }
 
-    /// Notes a field of the head.
+    /// Whether a field of the head is used.
+    #[inline]
+    pub fn uses(&self, script: &Script, name: &[u8]) -> bool {
+        is_location(script, name) || self.step(script).is_some_and(|step| is_used(step, name))
+    }
+
+    /// Notes a field of the head that is used.
     pub fn note_field(&mut self, script: &Script, name: &[u8], value: &[u8]) {
-        if script.follows && name.eq_ignore_ascii_case(b"location") {
+        if is_location(script, name) {
             self.answer.location.add(value);
         }
         if self.step(script).is_some_and(|step| is_used(step, name)) {
@@ -103,26 +109,29 @@ impl Session {
     /// takes is not there.
     pub fn take(&mut self, script: &Script, unix_time: Duration) -> bool {
         let Some(step) = self.step(script) else { return false };
-        let answer = std::mem::take(&mut self.answer);
-        self.jar.take(answer.headers(), &script.site, &self.path, unix_time);
-        let taken = !answer.is_too_long && self.take_values(script, step, &answer);
-        self.answer = answer;
+        self.jar.take(self.answer.headers(), &script.site, &self.path, unix_time);
+        let taken = !self.answer.is_too_long && self.take_values(script, step);
         self.forget_answer();
         taken
     }
 
-    fn take_values(&mut self, script: &Script, step: &Step, answer: &Answer) -> bool {
+    fn take_values(&mut self, script: &Script, step: &Step) -> bool {
         if step.takes.is_empty() {
             return true;
         }
         self.values.resize_with(script.values.len().max(self.values.len()), Vec::new);
-        let values = &mut self.values;
+        let Session { values, answer, .. } = self;
         step.takes.iter().all(|(index, from)| {
             let value = &mut values[*index];
             let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
             from.find(answer, value) && !(script.in_header[*index] && value.iter().any(breaks))
         })
     }
+}
+
+/// Whether a field says where a redirect that is followed goes.
+fn is_location(script: &Script, name: &[u8]) -> bool {
+    script.follows && name.eq_ignore_ascii_case(b"location")
 }
 
 /// Whether a field is used: it sets a cookie, or the step takes its value.

@@ -191,8 +191,8 @@ mod tests {
             let expected = [
                 ":method: POST",
                 ":scheme: https",
-                ":authority: h:1",
                 ":path: /in?u=a%20b",
+                ":authority: h:1",
                 "a: 0",
                 "content-length: 15",
             ];
@@ -204,8 +204,8 @@ mod tests {
             let expected = [
                 ":method: GET",
                 ":scheme: https",
-                ":authority: h:1",
                 ":path: /items/7/8?3",
+                ":authority: h:1",
                 "authorization: Bearer t",
                 "cookie: s=1",
             ];
