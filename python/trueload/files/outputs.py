@@ -155,8 +155,8 @@ def _put(part: Path, real: Path) -> None:
         # A mount point, or another user's file in a sticky folder, can only be written in place.
         if not real.exists():
             raise
-        with part.open("rb") as source, real.open("wb") as target:
-            shutil.copyfileobj(source, target)
+        with part.open("rb") as source, real.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
 
 
 def _open_in_place(path: Path) -> BinaryIO:

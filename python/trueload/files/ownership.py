@@ -136,10 +136,10 @@ def steps(path: Path) -> Iterator[Path]:
         links += 1
         if links > LINKS_MAX:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-        target = Path(os.readlink(step))
-        if target.is_absolute():
+        linked = Path(os.readlink(step))
+        if linked.is_absolute():
             at = Path("/")
-        left += reversed([part for part in target.parts if part != "/"])
+        left += reversed([part for part in linked.parts if part != "/"])
 
 
 def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:

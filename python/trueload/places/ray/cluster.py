@@ -252,18 +252,18 @@ def located(address: str | None) -> str | None:
 
 def try_connection(address: str) -> None:
     """Raise ``UserError`` unless something listens there. Ray itself tries a minute or more."""
-    target = target_of(address)
-    if target is None:
+    reached = host_and_port(address)
+    if reached is None:
         raise UserError(
             f"'{address}' is no address of a Ray cluster", f"write ray://HOST:{CLIENT_PORT}"
         )
     try:
-        socket.create_connection(target, CONNECT_S).close()
+        socket.create_connection(reached, CONNECT_S).close()
     except OSError as error:
         raise refusal(address, error) from error
 
 
-def target_of(address: str) -> tuple[str, int] | None:
+def host_and_port(address: str) -> tuple[str, int] | None:
     """The host and port of a cluster's address; None if it is no address."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
@@ -275,14 +275,14 @@ def target_of(address: str) -> tuple[str, int] | None:
 def link_to(address: str | None) -> Link:
     """The link to a cluster's hosts: by its head through ``ray://``, else to each of them."""
     named = located(address) or "this machine"
-    target = target_of(named) if named.startswith("ray://") else None
+    reached = host_and_port(named) if named.startswith("ray://") else None
 
     def reaches_head() -> bool:
-        if target is not None:
+        if reached is not None:
             with contextlib.suppress(OSError):
-                socket.create_connection(target, LOOK_S).close()
+                socket.create_connection(reached, LOOK_S).close()
                 return True
-        return target is None
+        return reached is None
 
     return Link(f"the Ray cluster at {named}", reaches_head)
 
