@@ -80,12 +80,7 @@ class Trueload:
         return result
 
     def tcp(
-        self,
-        where: str,
-        /,
-        *,
-        invalid_ok: bool = False,
-        **options: Unpack[of.TcpOptions],
+        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[of.TcpOptions]
     ) -> Result:
         """``trueload.tcp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -93,12 +88,7 @@ class Trueload:
         return result
 
     def udp(
-        self,
-        where: str,
-        /,
-        *,
-        invalid_ok: bool = False,
-        **options: Unpack[of.UdpOptions],
+        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[of.UdpOptions]
     ) -> Result:
         """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -106,12 +96,7 @@ class Trueload:
         return result
 
     def ws(
-        self,
-        url: str,
-        /,
-        *,
-        invalid_ok: bool = False,
-        **options: Unpack[of.WsOptions],
+        self, url: str, /, *, invalid_ok: bool = False, **options: Unpack[of.WsOptions]
     ) -> Result:
         """``trueload.ws``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True

@@ -16,7 +16,7 @@ from trueload.metrics.families import _outcome_samples
 from trueload.metrics.tally import Outcome
 from trueload.record.schema import Record, Window
 from trueload.repetitions import Interval
-from trueload.report.export import result_json
+from trueload.report.export.json import result_json
 from trueload.report.html.entries import is_better
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.sheets import record_values

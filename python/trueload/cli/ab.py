@@ -45,7 +45,6 @@ Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("ab", help=HELP)(command(read_ab, run_ab))
 
 

@@ -22,15 +22,6 @@ from trueload.report.compare import ShownComparison, render, threshold_lines
 from trueload.store.runs import Store
 from trueload.text import plain
 
-HELP = """Compare two runs by the ratio of each figure, with the interval in which it lies.
-
-The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
-store, or a file of `runs export --format json`.
-
-Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
-"""
-
-
 BaseArgument = Annotated[
     str,
     typer.Argument(
@@ -53,7 +44,13 @@ NewArgument = Annotated[
 def compare_runs(
     base: BaseArgument, new: NewArgument, given: RatioOptions, output: OutputOption = None
 ) -> int:
-    """Read both, compare, show; the exit code follows."""
+    """Compare two runs by the ratio of each figure, with the interval in which it lies.
+
+    The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
+    store, or a file of `runs export --format json`.
+
+    Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
+    """
     conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
     check_writable(output, "-o")
     with contextlib.ExitStack() as stack:
@@ -74,10 +71,8 @@ def compare_runs(
     code = exit_code(comparison)
     text = render(ShownComparison(before.name, after.name, comparison), given.format)
     if given.format != "text" or output is not None:
-        sys.stderr.writelines(f"{line}\n" for line in threshold_lines(comparison))
-    if output is None or str(output) == "-":
-        sys.stdout.write(text)
-        return code
+        sys.stderr.writelines(f"{line}
+" for line in threshold_lines(comparison))
     try:
         write_text(output, text)
     except UserError as error:

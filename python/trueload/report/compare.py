@@ -19,7 +19,8 @@ from trueload.record.bound import verdict_text
 from trueload.record.certainty import SIGNS
 from trueload.record.figures import label
 from trueload.repetitions import PAIRS_MOST, Interval
-from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
+from trueload.report.export.markdown import markdown_cell, markdown_lines
+from trueload.report.grid import Grid, text_lines
 from trueload.text import plain
 from trueload.units import TOO_FEW, format_count, format_duration
 

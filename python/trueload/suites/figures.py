@@ -21,7 +21,8 @@ from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together
 from trueload.suites.states import UNKNOWN, State, state_of
-from trueload.verdict import CHECKS, client_parts
+from trueload.units import NS_PER_MS
+from trueload.verdict import CHECKS, generator_shares
 from trueload.verdict.apachebench import ApacheBench
 
 # Checks that fail because of the machine or the generator, not of the subject: another
@@ -33,7 +34,6 @@ MACHINE_CHECKS = frozenset(
 UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
-NS_PER_MS = 1e6
 
 # A search that our own side kept from its result is as if the generator had been the limit.
 UNFOUND = {"generator": "generator-limit"}
@@ -152,7 +152,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
     window_s, turn = record.window.window_ns / 1e9, read_turn(labels)
     subject = _subject_usage(record)
     ranks = BOUNDED if "clients" in labels else SHOWN_RANKS
-    ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
+    ours_ns = {part.percentile: part.ours_ns for part in generator_shares(record)}
     return Figures(
         record_id=record.id,
         verdict="invalid" if died or fault or unfound else record.verdict,

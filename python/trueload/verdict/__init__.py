@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from trueload.record.schema import Bounds, Check, Direction, Record, Verdict
-from trueload.verdict.client_share import GeneratorShare, client_parts
 from trueload.verdict.common import ANYTHING, SERVES_MORE, Definition, Moves, is_open
 from trueload.verdict.flow import offered_per_s, sent_per_s
+from trueload.verdict.generator_share import GeneratorShare, generator_shares
 from trueload.verdict.hosts import SEVERITY, with_hosts
 from trueload.verdict.limit import estimate_per_s
 from trueload.verdict.machine import GENERATOR_FULL
@@ -28,8 +28,8 @@ __all__ = [
     "GENERATOR_FULL",
     "SEVERITY",
     "GeneratorShare",
-    "client_parts",
     "decide",
+    "generator_shares",
     "is_lower_bound",
     "jain_index",
     "judge",
