@@ -71,8 +71,7 @@ def compare_runs(
     code = exit_code(comparison)
     text = render(ShownComparison(before.name, after.name, comparison), given.format)
     if given.format != "text" or output is not None:
-        sys.stderr.writelines(f"{line}
-" for line in threshold_lines(comparison))
+        sys.stderr.writelines(f"{line}\n" for line in threshold_lines(comparison))
     try:
         write_text(output, text)
     except UserError as error:
