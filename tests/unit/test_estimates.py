@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,8 @@ from trueload.record.bound import middle_estimate
 from trueload.record.certainty import usable_text
 from trueload.record.schema import Record
 from trueload.report import table
-from trueload.report.export import result_json
+from trueload.report.export.csv import csv_lines
+from trueload.report.export.json import result_json
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.suite_json import rows_json
 from trueload.suites.load_tables import tabulate
@@ -105,7 +105,7 @@ def test_a_suite_has_a_column_for_it_and_ranks_by_what_is_certain() -> None:
     assert table.ESTIMATES in shown
     header = next(line for line in shown.splitlines() if line.startswith("Language"))
     assert "estimate" in header.split()
-    lines = list(csv.DictReader(io.StringIO(table.csv_lines([found], published=False))))
+    lines = list(csv.DictReader(csv_lines(table.sheet([found], published=False))))
     estimates = {line["Framework"]: line["estimate_per_s"] for line in lines}
     assert estimates == {"b": "150", "e": ""}
     of_row = {row["framework"]: row["figures"]["estimate_per_s"] for row in rows_json([found])}
