@@ -14,8 +14,7 @@ from typing import IO
 
 from engine import CONNECT_RATE_PER_S, Voice, receive
 from process import BENCH, BenchError, built, run
-from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExpectPlan, RequestPlan, WsBroadcastPlan
 from trueload.protocol.plan import Generate, Phase, Requests, Stop, Turns
 from trueload.units import NS_PER_S
 

@@ -99,9 +99,9 @@ class Watch:
         self.fresh = 0
 
     def __call__(self, progress: Progress) -> None:
-        if progress.stage == "window" and self.window_began is None:
+        if progress.phase == "window" and self.window_began is None:
             self.window_began = _times()
-        if progress.stage == "drain" and self.window_ended is None:
+        if progress.phase == "drain" and self.window_ended is None:
             self.window_ended = _times()
         if progress.tick is not None:
             self.ticked += 1

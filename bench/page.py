@@ -17,6 +17,7 @@ HOSTS = ROOT / "docs" / "hosts.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
+THROUGHPUT = ROOT / "docs" / "throughput.md"
 RELIABILITY = ROOT / "docs" / "reliability.md"
 
 

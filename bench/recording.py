@@ -15,7 +15,7 @@ from engine import Work, phase_of, plan_of
 from trueload import hdr
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError
-from trueload.engines.merge import merge_connections, merge_counts, merge_slots
+from trueload.engines.merge import merge_connections, merge_slots
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
     Error,
@@ -29,6 +29,7 @@ from trueload.protocol.plan import (
     parse_from_engine,
     to_json,
 )
+from trueload.protocol.sums import add_up
 from trueload.protocol.tick import Second, Tick
 from trueload.trial.spec import CLOSED
 from trueload.units import NS_PER_S
@@ -147,7 +148,7 @@ def scaled(recording: Recording, times: int) -> Recording:
 def _scaled_tick(tick: Tick, times: int) -> Tick:
     return tick.model_copy(
         update={
-            "counts": merge_counts([tick.counts] * times),
+            "counts": add_up([tick.counts] * times),
             "latency": _times(tick.latency, times),
             "service": _times(tick.service, times),
             "open": tick.open * times,
@@ -164,7 +165,7 @@ def _scaled_measurement(found: Measurement, times: int) -> Measurement:
     }
     return found.model_copy(
         update={
-            "counts": merge_counts([found.counts] * times),
+            "counts": add_up([found.counts] * times),
             "bytes_in": found.bytes_in * times,
             "bytes_out": found.bytes_out * times,
             "histograms": found.histograms.model_copy(update=histograms),

@@ -10,8 +10,7 @@ from typing import Any
 from trueload import hdr
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.protocol.connections import Slots
-from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.flow import Flow
 from trueload.protocol.lateness import Lateness
 from trueload.protocol.plan import Closed, Duration, Generate, Histograms, Open, Phase

@@ -45,10 +45,13 @@ def test_two_runs_are_compared_in_every_format(
     crossed = trueload.run(
         "runs", "compare", base, new, *condition, "--format", "junit", "-o", output
     )
-    clear = row["ratios"][0]["word"] != "unclear"
-    assert crossed.code in ((1, 4) if clear else (0, 4)), crossed
-    assert ("threshold crossed" in crossed.err) is clear
-    assert ElementTree.parse(output).getroot().attrib["failures"] == ("1" if clear else "0")
+    unclear = row["ratios"][0]["word"] == "unclear"
+    assert crossed.code in ((0, 4) if unclear else (1, 4)), crossed
+    assert ("threshold crossed" in crossed.err) is (crossed.code == 1)
+    assert ("threshold undecided" in crossed.err) is (crossed.code == 4)
+    suite = ElementTree.parse(output).getroot()
+    assert suite.attrib["failures"] == ("1" if crossed.code == 1 else "0")
+    assert suite.attrib["errors"] == ("1" if crossed.code == 4 else "0")
 
 
 def test_single_runs_are_unclear_and_a_condition_on_them_is_refused(
@@ -120,15 +123,16 @@ def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Serve
     sides = ("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6")
     condition = ("--fail-on", "throughput<0.5")
     done = trueload.run(*sides, *condition, "--format", "markdown")
-    valid = done.code == 1
+    crosses = done.code == 1
     assert done.code in (1, 4), done
     assert done.out.startswith(f"**trueload**: {server.url}/wait/20 against {server.url}/")
     assert "| throughput |" in done.out
-    assert ("threshold crossed: throughput is" in done.out) is valid
+    assert ("threshold crossed: throughput of B is" in done.out) is crosses
     assert "pair 1" in done.err
     done = trueload.run(*sides, *condition, "--format", "junit", "--no-save")
-    crossed = ElementTree.fromstring(done.out).attrib["failures"]
-    assert crossed == ("1" if done.code == 1 else "0")
+    suite = ElementTree.fromstring(done.out).attrib
+    assert suite["failures"] == ("1" if done.code == 1 else "0")
+    assert suite["errors"] == ("1" if done.code == 4 else "0")
     assert trueload.run(*sides, "--format", "json", "--no-save").json()["pairs"] == 6
     refused = trueload.run(*sides, "--format", "junit", "--json", "-")
     assert (refused.code, len(refused.err.splitlines())) == (2, 2)
@@ -141,7 +145,8 @@ def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: 
         *("--fail-on", "throughput<0.5", "--no-save"),
     )
     assert done.code in (1, 4), done
-    assert ("throughput of B is" in done.err) is (done.code == 1)
+    assert ("threshold crossed: throughput of B is" in done.err) is (done.code == 1)
+    assert ("threshold undecided: throughput of B is" in done.err) is (done.code == 4)
 
 
 def test_a_condition_on_few_pairs_is_refused_before_anything_is_sent(trueload: Trueload) -> None:

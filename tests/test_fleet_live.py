@@ -192,7 +192,7 @@ def test_one_live_view_has_what_all_did(spec: TrialSpec) -> None:
     seen: list[Tick] = []
 
     def note(progress: Progress) -> None:
-        if progress.stage == "window" and progress.tick is not None:
+        if progress.phase == "window" and progress.tick is not None:
             seen.append(progress.tick)
 
     record = run_trial(
@@ -230,7 +230,7 @@ class Strike:
     pids: list[int] = field(default_factory=list)
 
     def __call__(self, progress: Progress) -> None:
-        if progress.stage == "window" and progress.tick is not None and not self.pids:
+        if progress.phase == "window" and progress.tick is not None and not self.pids:
             self.pids += sorted(engines() - self.before)[: self.count]
             for pid in self.pids:
                 os.kill(pid, self.how)

@@ -53,7 +53,7 @@ def last_rows(spec: TrialSpec) -> list[Row]:
         if progress.record is not None:
             return
         course.receive(progress, is_open=spec.load.is_open)
-        if progress.stage == "window" and progress.elapsed_ns <= SHOWN_S * 10**9:
+        if progress.phase == "window" and progress.elapsed_ns <= SHOWN_S * 10**9:
             room = inside(WIDTH, HEIGHT, alone=True)
             rows[:] = load_rows(spec, progress, course, heading, room)
 

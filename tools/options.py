@@ -28,12 +28,12 @@ from trueload.cli.app import build_command
 from trueload.cli.help_groups import GROUPS, option_of
 from trueload.commands import (
     measure_options,
-    metrics_flags,
     place_options,
     serve_options,
     suite_options,
 )
 from trueload.commands.protocols import PROTOCOLS
+from trueload.metrics import options as metrics_options
 from trueload.protocol import engine_options, load_options, request_options
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
@@ -49,7 +49,7 @@ BEGIN, END = "# Written by tools/options.py.\n", "# End of what is written.\n"
 # The modules that declare options, from the lowest; their classes are those of the keywords.
 DECLARING = (
     *(engine_options, load_options, request_options, measure_options),
-    *(place_options, metrics_flags, serve_options, changes, suite_options),
+    *(place_options, metrics_options, serve_options, changes, suite_options),
 )
 HEAD = ("| option | of | suite | default | meaning |", "|---|---|---|---|---|")
 BAR = "\\|"  # within a cell
@@ -60,7 +60,7 @@ NOT_TYPED = {"RatioOptions", "WsLimitOptions", "BroadcastOptions"}
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "LoadingOptions": (
         "Options of every function that loads a server.",
-        ("MeasureOptions", "EngineOptions", "LoadOptions", "WhereOptions", "MetricsOptions"),
+        ("MeasureOptions", "EngineOptions", "LoadOptions", "PlacementOptions", "MetricsOptions"),
     ),
     "AbOptions": (
         "Options of ``trueload.ab``; ``repeat`` is the number of pairs.",
@@ -323,7 +323,7 @@ def method(name: str, signature: inspect.Signature) -> str:
     return f"""\
     def {name}(
         self, {", ".join(map(parameter, own))}, /, *, invalid_ok: bool = False,
-        **options: Unpack[of.{options_of_function(name)}],
+        **options: Unpack[of.{options_of_function(name)}]
     ) -> Result:
         \"""``trueload.{name}``; an invalid verdict fails the test unless ``invalid_ok``.\"""
         __tracebackhide__ = True

@@ -75,7 +75,6 @@ class Interrupt(Closeable):
         return self
 
     def close(self) -> None:
-        """Restore the handlers."""
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()

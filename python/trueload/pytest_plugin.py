@@ -80,12 +80,7 @@ class Trueload:
         return result
 
     def tcp(
-        self,
-        where: str,
-        /,
-        *,
-        invalid_ok: bool = False,
-        **options: Unpack[of.TcpOptions],
+        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[of.TcpOptions]
     ) -> Result:
         """``trueload.tcp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -93,12 +88,7 @@ class Trueload:
         return result
 
     def udp(
-        self,
-        where: str,
-        /,
-        *,
-        invalid_ok: bool = False,
-        **options: Unpack[of.UdpOptions],
+        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[of.UdpOptions]
     ) -> Result:
         """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -106,12 +96,7 @@ class Trueload:
         return result
 
     def ws(
-        self,
-        url: str,
-        /,
-        *,
-        invalid_ok: bool = False,
-        **options: Unpack[of.WsOptions],
+        self, url: str, /, *, invalid_ok: bool = False, **options: Unpack[of.WsOptions]
     ) -> Result:
         """``trueload.ws``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
@@ -147,7 +132,7 @@ class Trueload:
         __tracebackhide__ = True
         self._keep(result)
         strict, undecided = options.get("strict"), getattr(result, "undecided", ())
-        # Conditions that are certain decide, whatever the verdict; those of pairs follow it.
+        # Conditions that are certain decide, whatever the verdict. A suite has none.
         is_decided = hasattr(result, "undecided") and options.get("fail_on") and not undecided
         bad = {"invalid", "suspect"} if strict else set() if is_decided else {"invalid"}
         if undecided and not invalid_ok:

@@ -7,15 +7,30 @@ sequences are removed before a terminal sees them. Pure.
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import unicodedata
 from collections.abc import Sequence
 
-from trueload.escapes import without_escapes
-
+# ECMA-48: control sequences (CSI), control strings (OSC, DCS, SOS, PM, APC) up to their end, and
+# escapes of a single function. CSI and control strings may also begin with one 8-bit character.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]"
+)
 # Controls, formats (including bidirectional overrides), surrogates, unassigned and private
 # characters, line and paragraph separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
+
+
+def without_escapes(text: str) -> str:
+    """The text without its escape sequences: colours, titles, links.
+
+    They are removed whole: without only the escape character, their letters and digits would stay
+    and look like a part of the text.
+    """
+    return _ESCAPES.sub("", text)
 
 
 def plain(text: str, length_max: int = 10_000) -> str:

@@ -1,8 +1,7 @@
 """Durations, sizes, rates, counts: one parser for every flag and file, and the way back.
 
 Strategy: a number, then a unit from a table. Fractions are exact (``Decimal``), so ``0.1s`` is
-exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what would be right. This
-module
+exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what would be right.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ Value = TypeVar("Value")
 
 TOO_FEW = "too few"  # shown instead of a percentile that says nothing
 NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
 NS_BY_UNIT = {
     "ns": 1,
     "us": 1_000,
@@ -99,10 +99,8 @@ class Ramp:
 
 
 def parse_stages(text: str, parse_value: Callable[[str], float]) -> tuple[Ramp, ...]:
-    """Parse ``10s@1k,30s@1k..20k,10s@20k``: TIME@VALUE holds it, TIME@FIRST..LAST is a ramp.
-
-    Raises ``ValueError`` that points at the character.
-    """
+    """Parse ``10s@1k,30s@1k..20k,10s@20k``: TIME@VALUE holds it, TIME@FIRST..LAST is a ramp. Raises
+    ``ValueError`` that points at the character."""
     stages: list[Ramp] = []
     at = 0
     for part in text.split(","):
@@ -239,6 +237,11 @@ def format_count(count: float) -> str:
     if abs(count) < 1:
         return f"{count:.2g}"
     return f"{count:.2f}".rstrip("0").rstrip(".")
+
+
+def counted(count: float, noun: str, plural: str | None = None) -> str:
+    """A count with its noun: ``1 request``, ``2 requests``."""
+    return f"{format_count(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def format_cell(value: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from samples import PHASE, SERVER, good_record
 from trueload.assemble.server import make_backends
-from trueload.commands.place_options import read_where
+from trueload.commands.place_options import read_placement
 from trueload.errors import UserError
 from trueload.machine.noise import NoiseSample, ProcessUse
 from trueload.record.schema import Backend, Check, Record, Status
@@ -103,7 +103,7 @@ def test_what_those_behind_it_used_is_of_the_window() -> None:
 
 
 def test_a_process_that_is_named_is_the_server() -> None:
-    where = read_where(server_pid=os.getpid())
+    where = read_placement(server_pid=os.getpid())
     spec = TrialSpec(url="http://h/", addresses=(), traffic=Traffic(), server_pid=where.server_pid)
     tree, source = find_server(spec)
     assert source == "named"
@@ -113,4 +113,4 @@ def test_a_process_that_is_named_is_the_server() -> None:
 
 def test_a_process_that_is_not_there_is_refused() -> None:
     with pytest.raises(UserError, match="no such process"):
-        read_where(server_pid=(1 << 22) - 1)
+        read_placement(server_pid=(1 << 22) - 1)

@@ -11,6 +11,7 @@ from samples import OK, histogram
 from trueload.protocol.plan import Histograms, Requests
 from trueload.record.schema import Record
 from trueload.report import table
+from trueload.report.export.csv import csv_lines
 from trueload.report.html.gather import gather
 from trueload.search.decide import Try
 from trueload.search.execute import search
@@ -207,7 +208,7 @@ def test_the_steps_of_a_repetition_that_was_cut_short_are_not_among_those_of_the
 
 
 def test_the_table_is_written_for_other_programs(two: LoadTable) -> None:
-    lines = table.csv_lines([two], published=False).splitlines()
+    lines = [line.rstrip() for line in csv_lines(table.sheet([two], published=False))]
     assert lines[0].split(",")[4] == "clients"
     assert lines[1].split(",")[4:6] == ["1894", "1894-1915"]
     assert "| 1894 | 1894-1915 |" in table.markdown([two], published=False)

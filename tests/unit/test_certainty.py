@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
-from samples import good_record
+from disturbed_samples import with_checks
 from search_samples import SLOW
 from trueload.protocol.lateness import Lateness, Stalls
-from trueload.protocol.plan import Closed, Open, Stage
+from trueload.protocol.plan import Closed
 from trueload.record.certainty import range_of, rule, usable_text
-from trueload.record.schema import Bounds, Check, Direction, Record
+from trueload.record.schema import Bounds, Direction, Record
 from trueload.record.thresholds import parse_condition
-from trueload.verdict import CHECKS, bounds_of, decide
+from trueload.verdict import CHECKS
 from trueload.verdict.common import Moves
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGE = Stage(**{"from": 1_000, "to": 1_000, "ns": 10**10})
-OPEN = Open(stages=(STAGE,), arrivals="constant", seed=1)
 DELAYED = Bounds(latency="unknown", throughput="at_least", errors="at_most")
 NO_BOUND = Bounds(latency="unknown", throughput="unknown", errors="unknown")
-
-
-def with_checks(*failed: str, load: Any = OPEN, bound: bool = False, **changes: Any) -> Record:
-    """A record in which these checks fail, with what is certain then."""
-    record = good_record(**changes)
-    window = record.plan.window.model_copy(update={"load": load})
-    record = record.model_copy(update={"plan": record.plan.model_copy(update={"window": window})})
-    checks = [
-        Check(name=name, status="fail", value=None, limit=None, why=f"{name} was bad")
-        for name in failed
-    ]
-    if bound:
-        full = Check(name="generator-limit", status="bound", value=0.99, limit=0.9, why="full")
-        checks.append(full)
-    found = {"checks": tuple(checks), "verdict": decide(checks)}
-    return record.model_copy(update={**found, "bounds": bounds_of(record, checks)})
 
 
 def states(record: Record, *conditions: str) -> list[str]:

@@ -39,7 +39,7 @@ def served(at_s: float, responses: int, **changes: int) -> Served:
 
 NOW = ClientProgress(
     setup=SETUP,
-    stage="window",
+    phase="window",
     elapsed_ns=2_000_000_000,
     requests=2_000,
     answered=500,
@@ -87,7 +87,7 @@ def test_the_view_shows_how_far_the_order_is_what_the_server_sees_and_both_ends_
 @pytest.mark.parametrize(
     ("progress", "label", "expected"),
     [
-        (replace(NOW, stage="start", requests=None), "start", "2.00 s"),
+        (replace(NOW, phase="start", requests=None), "start", "2.00 s"),
         (replace(NOW, answered=0), "window", "0 of 2,000"),
         (replace(NOW, answered=2_100), "window", "2,100 of 2,000, about 0 s left"),
         (replace(NOW, failed={"reset": 1, "empty": 1_200}), "empty", "1,200"),

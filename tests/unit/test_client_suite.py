@@ -13,6 +13,7 @@ from trueload.compare.run_records import row_name
 from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.report import table
+from trueload.report.export.csv import csv_lines
 from trueload.runner.client_session import patience_s, requests_for
 from trueload.runner.cpus import Layout, NoLayout, lay_out_client
 from trueload.suites.changes import Changes
@@ -203,7 +204,7 @@ def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None
     assert "c/b, 1 pool of 256, 1,024 at once: errors: 15,920 of 20,000" in text
     assert "c/b, 4 pools of 32, 1,024 at once: it has no pools" in text
     assert "Unsupported:" in text
-    lines = table.csv_lines([one], published=False).splitlines()
+    lines = [line.rstrip() for line in csv_lines(table.sheet([one], published=False))]
     assert lines[0].startswith("Client,Pool Count,Pool Size,Concurrency,Req/sec,Error %,")
     assert len(lines) == 5
     assert "| c/a | 1 | 32 | 1024 | 20000 | 0.0 |" in table.markdown([one], published=False)

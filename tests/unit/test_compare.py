@@ -27,8 +27,6 @@ from trueload.compare.trials import (
     METRICS,
     compare,
     compare_records,
-    crossed_rows,
-    with_metrics,
 )
 from trueload.errors import UserError
 from trueload.protocol.exchange import RequestPlan
@@ -57,7 +55,8 @@ def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
         ),
     )
     window = good.window.model_copy(update={"window_ns": seconds * 10**9})
-    return good.model_copy(update={"window": window, "verdict": "valid", "checks": ()})
+    found = {"verdict": "valid", "checks": (), "bounds": None}
+    return good.model_copy(update={"window": window, **found})
 
 
 def throughput_of(base: Sequence[float], new: Sequence[float]) -> Ratio:
@@ -302,37 +301,35 @@ def test_equal_servers_in_pairs_are_seldom_told_apart(pairs: int) -> None:
     ],
 )
 def test_a_condition_is_of_a_rows_ratio(condition: str, expected: list[str]) -> None:
-    conditions = [parse_condition(condition, RATIO)]
     base = {"slow": [record(100)] * 6, "equal": [record(100)] * 6}
     new = {"slow": [record(80, 2.0)] * 6, "equal": [record(100)] * 6, "fresh": [record(1)]}
-    comparison = compare(base, new, with_metrics(conditions))
-    assert [each.row for each in crossed_rows(comparison, conditions)] == expected
+    comparison = compare(base, new, [parse_condition(condition, RATIO)])
+    crossed = [each.row for each in comparison.rulings if each.ruling.state == "crossed"]
+    assert crossed == expected
     assert comparison.only_new == ("fresh",)
 
 
 def invalid(good: Record) -> Record:
     bad = good_record(counts=counts(failed={"unsolicited": 1}))
-    return good.model_copy(update={"checks": bad.checks, "verdict": "invalid"})
+    found = {"checks": bad.checks, "verdict": "invalid", "bounds": bad.bounds}
+    return good.model_copy(update=found)
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "crossed", "code"),
+    ("base", "new", "state", "code"),
     [
-        ([record(100)] * 6, [record(100)] * 6, False, 0),
-        ([record(100)] * 6, [record(90)] * 6, True, 1),
-        ([record(100)], [record(90)], False, 0),
-        ([record(100)] * 6, [invalid(record(90))] * 6, False, 4),
-        ([invalid(record(100))] * 6, [record(100)] * 6, False, 4),
+        ([record(100)] * 6, [record(100)] * 6, "kept", 0),
+        ([record(100)] * 6, [record(90)] * 6, "crossed", 1),
+        ([record(100)] * 6, [invalid(record(90))] * 6, "undecided", 4),
+        ([invalid(record(100))] * 6, [record(100)] * 6, "undecided", 4),
     ],
 )
-def test_an_exit_code_follows(
-    base: list[Record], new: list[Record], crossed: bool, code: int
-) -> None:
-    comparison = compare({"": base}, {"": new})
-    conditions = [parse_condition("throughput<0.95", RATIO)]
-    found = crossed_rows(comparison, conditions)
-    assert bool(found) is crossed
-    assert exit_code(comparison, found) == code
+def test_an_exit_code_follows(base: list[Record], new: list[Record], state: str, code: int) -> None:
+    comparison = compare({"": base}, {"": new}, [parse_condition("throughput<0.95", RATIO)])
+    assert [each.ruling.state for each in comparison.rulings] == [state]
+    assert exit_code(comparison) == code
+    without = compare({"": base}, {"": new})
+    assert exit_code(without) == (4 if code == 4 else 0)
 
 
 def asking(method: str = "GET", path: str = "/", host: str = "a", body: str = "") -> Record:
@@ -399,19 +396,22 @@ def test_cpus_that_were_elsewhere_are_told_once(
 
 
 def test_a_trap_that_stays_invalid_spoils_no_suite() -> None:
-    base = {"good": [record(100)], "trap": [invalid(record(100))]}
-    assert exit_code(compare(base, base), []) == 0
+    base = {"good": [record(100)] * 4, "trap": [invalid(record(100))]}
+    assert exit_code(compare(base, base)) == 0
+    gated = compare(base, base, [parse_condition("throughput<0.95", RATIO)])
+    assert [each.row for each in gated.rulings] == ["good"]
 
 
 HOSTILE = 'x<script>"&|\x1b[31m`'
 
 
 def compared() -> ShownComparison:
-    conditions = [parse_condition("throughput<0.95", RATIO)]
     comparison = compare(
-        {HOSTILE: [record(100)] * 6, "gone": [record(1)]}, {HOSTILE: [record(80, seconds=1)] * 6}
+        {HOSTILE: [record(100)] * 6, "gone": [record(1)]},
+        {HOSTILE: [record(80, seconds=1)] * 6},
+        [parse_condition("throughput<0.95", RATIO)],
     )
-    return ShownComparison("one", "two", comparison, tuple(crossed_rows(comparison, conditions)))
+    return ShownComparison("one", "two", comparison)
 
 
 def test_text_and_markdown_say_what_was_found() -> None:
@@ -430,7 +430,7 @@ def test_text_and_markdown_say_what_was_found() -> None:
 @pytest.mark.parametrize("format_", ["text", "markdown", "json"])
 def test_a_row_without_a_difference_says_how_many_pairs_take_one(format_: Format) -> None:
     found = compare({"": [record(100), record(103)]}, {"": [record(98), record(101)]})
-    text = render(ShownComparison("one", "two", found, ()), format_)
+    text = render(ShownComparison("one", "two", found), format_)
     if format_ == "json":
         row = json.loads(text)["rows"][0]
         needed = {each["metric"]: each["pairs_needed"] for each in row["ratios"]}
@@ -450,7 +450,7 @@ def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:
 
 def test_json_has_null_for_what_is_unknown() -> None:
     failed = record(100).model_copy(update={"counts": counts(failed={"reset": OK})})
-    shown = ShownComparison("one", "two", compare({"": [record(100)] * 7}, {"": [failed] * 7}), ())
+    shown = ShownComparison("one", "two", compare({"": [record(100)] * 7}, {"": [failed] * 7}))
     found = json.loads(render(shown, "json"), parse_constant=lambda name: pytest.fail(name))
     p99 = next(each for each in found["rows"][0]["ratios"] if each["metric"] == "p99")
     assert (p99["new"], p99["ratio"], p99["word"]) == (None, None, "worse")
@@ -459,11 +459,11 @@ def test_json_has_null_for_what_is_unknown() -> None:
 @pytest.mark.parametrize("format_", ["text", "markdown", "junit"])
 def test_single_trials_are_unclear_in_the_same_words_in_every_format(format_: Format) -> None:
     single = compare({"": [record(100)]}, {"": [record(50, 2.0)]})
-    text = render(ShownComparison("one", "two", single, ()), format_)
+    text = render(ShownComparison("one", "two", single), format_)
     assert text.count(ONE_EACH) == len(METRICS)
     assert "better" not in text
     assert "worse" not in text
-    rows = json.loads(render(ShownComparison("one", "two", single, ()), "json"))["rows"]
+    rows = json.loads(render(ShownComparison("one", "two", single), "json"))["rows"]
     assert {f"{each['word']}: {each['why']}" for each in rows[0]["ratios"]} == {ONE_EACH}
 
 

@@ -50,7 +50,7 @@ def test_a_message_from_a_file_is_sent_as_it_is(tmp_path: Path) -> None:
     assert exchange["payload_sha256"] == digest(b"\x00\xffsome bytes")
     assert exchange["half_close"] is True
     assert job.spec.load.close
-    assert (job.workload.target.host, job.workload.target.port, job.spec.url) == (
+    assert (job.workload.endpoint.host, job.workload.endpoint.port, job.spec.url) == (
         "::1",
         9000,
         "tcp://[::1]:9000",

@@ -14,7 +14,8 @@ from samples import good_record
 from trueload.metrics import otlp
 from trueload.metrics.exports import KEPT, Exports, exporting
 from trueload.metrics.families import make_families
-from trueload.metrics.outlets import NOTHING_WANTED, Announce, ExporterOptions
+from trueload.metrics.options import NO_METRICS, MetricsOptions
+from trueload.metrics.outlets import Announce
 from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, unwatched
 from trueload.request.traffic import Traffic
@@ -160,7 +161,7 @@ def test_an_export_that_breaks_is_told_and_not_the_end_of_the_thread(
 
 def test_nothing_wanted_is_nothing_done() -> None:
     notes: list[str] = []
-    with exporting(NOTHING_WANTED, {}, Running(), notes.append) as exports:
+    with exporting(NO_METRICS, {}, Running(), notes.append) as exports:
         assert exports.beside(unwatched) is unwatched
     assert notes == []
 
@@ -168,7 +169,7 @@ def test_nothing_wanted_is_nothing_done() -> None:
 def test_at_the_end_all_are_finished_and_closed_and_trouble_is_told() -> None:
     notes: list[str] = []
     good, bad = Outlet(), Outlet("it failed")
-    with exporting(ExporterOptions(), {}, Running(), notes.append) as exports:
+    with exporting(MetricsOptions(), {}, Running(), notes.append) as exports:
         exports.add(good)
         exports.add(bad)
     assert [(each.finished, each.closed) for each in (good, bad)] == [(1, 1)] * 2

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from samples import GOOD_HOST, PHASE, check_of, counts, distribution, good_record, histogram, plan
 from trueload import hdr
 from trueload.engines.clock import Comparison, Reading
-from trueload.engines.merge import Series, merge_connections, merge_counts, merge_ready, merge_slots
+from trueload.engines.merge import Series, merge_connections, merge_ready, merge_slots
 from trueload.engines.ticks import Ticks
 from trueload.protocol.connections import Connections, Slots
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
 from trueload.protocol.flow import Backlog, Flow, Work
 from trueload.protocol.plan import Ready
+from trueload.protocol.sums import add_up
 from trueload.protocol.tick import Second, Tick
 from trueload.record.accounts.flow import FLOW
 from trueload.record.schema import Check, Host, RecordPlan
@@ -31,7 +32,7 @@ MS = 1_000_000
 
 def test_counts_of_several_engines_are_added_field_by_field() -> None:
     parts = [counts(stale=5, stale_resets=2), counts(stale=1, stale_resets=1)]
-    merged = merge_counts(parts)
+    merged = add_up(parts)
     assert (merged.stale, merged.stale_resets) == (6, 3)
     assert merged.ok == sum(part.ok for part in parts)
 

@@ -14,7 +14,7 @@ from trueload.errors import UserError
 from trueload.hdr import encode
 from trueload.record.schema import Record
 from trueload.report.export import export, measured_row
-from trueload.report.hgrm import hgrm
+from trueload.report.export.hgrm import hgrm
 from trueload.store.rows import Run
 
 NUMBER = re.compile(r"[0-9.]+")

@@ -122,7 +122,7 @@ def test_the_metrics_have_each_host() -> None:
     assert requests["near", "failed", "reset"] == 3
     assert requests["far", "unsent"] == 7
     assert round(samples(two(), names.HOST_PERCENTILE)["far", "0.5"], 4) == 0.002
-    assert samples(two(), names.HOST_CLIENT_PERCENTILE)["near", "send", "0.99"] == 2e-6
+    assert samples(two(), names.HOST_GENERATOR_PERCENTILE)["near", "send", "0.99"] == 2e-6
     assert samples(two(), names.HOST_CLOCK)["near",] == 1e-4
     assert samples(two(), names.HOST_LOST) == {("near",): 0.0, ("far",): 1.0}
     assert samples(good_record(), names.HOST_LOST) == {}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from samples import check_of, good_record, server_tree, trial_facts
 from trueload.assemble.observation import Observation, PhaseLog
-from trueload.assemble.trial import NO_CONNECTIONS, measure_from_ticks
+from trueload.assemble.unfinished import NO_CONNECTIONS, measure_from_ticks
 from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Measurement, Ready
 from trueload.record.account import Step

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from samples import GOOD_HOST, check_of, good_record
 from trueload.commands.late_hosts import check_joining
-from trueload.commands.place_options import choose_places, read_where
+from trueload.commands.place_options import choose_places, read_placement
 from trueload.engines.elastic_fleet import second_to_join
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
@@ -64,7 +64,7 @@ def test_a_range_that_does_not_fit_the_hosts_is_refused(
 
 def test_a_lab_takes_no_range(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--lab and --hosts exclude each other"):
-        read_where(hosts=HostRange(1, 2), lab=tmp_path / "places.toml")
+        read_placement(hosts=HostRange(1, 2), lab=tmp_path / "places.toml")
 
 
 def sent(path: str = "/") -> Traffic:
@@ -222,7 +222,7 @@ def test_hosts_of_a_cluster_count_if_they_have_a_cpu_and_the_labels() -> None:
 
 def test_a_wait_without_other_hosts_is_refused() -> None:
     with pytest.raises(UserError, match="--hosts-wait waits for other hosts"):
-        read_where(hosts_wait=NS_PER_S)
+        read_placement(hosts_wait=NS_PER_S)
 
 
 def host(place: str, ok: tuple[int, ...], joined_s: int | None = None) -> Host:

@@ -11,6 +11,7 @@ import samples
 from suite_samples import LOAD, plan, subject
 from trueload.protocol.plan import Duration, Requests
 from trueload.report import columns, table
+from trueload.report.export.csv import csv_lines
 from trueload.store.rows import Row
 from trueload.suites.load_tables import tabulate
 from trueload.suites.pairs import reference_labels, reference_load
@@ -102,7 +103,7 @@ def test_rows_are_ranked_by_their_ratios() -> None:
     shown = table.text([found], width=None, published=False)
     assert "0.725 (0.700-0.750)" in shown
     assert table.RATIOS in shown
-    lines = table.csv_lines([found], published=False)
+    lines = "".join(csv_lines(table.sheet([found], published=False)))
     assert "ratio" in lines.splitlines()[0].split(",")
 
 

@@ -56,7 +56,7 @@ def tick(at_s: float, ok: int, failed: dict[str, int] | None = None, **changes: 
 def progressed(one: Tick, stage: str = "window", **changes: object) -> Progress:
     cpu = CpuTime(one.at_ns, one.at_ns // 4)
     made = Progress(
-        stage, one.at_ns, one, server=cpu, phase=WARMUP if stage == "warm-up" else WINDOW
+        stage, one.at_ns, one, server=cpu, plan=WARMUP if stage == "warm-up" else WINDOW
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -145,10 +145,10 @@ def test_a_broadcast_shows_the_deliveries_that_are_due() -> None:
     [
         (Progress("connect", 1_000_000, None), "connect      1.00 ms"),
         (Progress("drain", 1_000_000_000, None), "drain        1.00 s"),
-        (Progress("connect", 1_000_000, None, phase=WINDOW), "connect      1.00 ms"),
-        (Progress("window", 99 * 10**9, None, phase=WINDOW), "99.0 s of 10s, 0 s left"),
+        (Progress("connect", 1_000_000, None, plan=WINDOW), "connect      1.00 ms"),
+        (Progress("window", 99 * 10**9, None, plan=WINDOW), "99.0 s of 10s, 0 s left"),
         (Progress("window", 1_000_000_000, None), "window       1.00 s"),
-        (Progress("window", 0, None, phase=STEP), "step 7       ░░"),
+        (Progress("window", 0, None, plan=STEP), "step 7       ░░"),
     ],
 )
 def test_the_view_has_something_to_say_at_every_stage(progress: Progress, text: str) -> None:
@@ -159,7 +159,7 @@ def test_the_view_has_something_to_say_at_every_stage(progress: Progress, text: 
 def test_the_view_counts_requests_where_they_end_the_run() -> None:
     phase = WINDOW.model_copy(update={"stop": Requests(count=100), "connections": 5})
     one = tick(1.0, 25)
-    progress = progressed(one, phase=phase)
+    progress = progressed(one, plan=phase)
     rows = load_rows(SPEC, progress, followed(one), ALONE, NARROW)
     assert row_text(rows[0]).rstrip().endswith("25 of 100, about 3 s left")
     assert parted(rows)["connections"] == "9 open of 5"
@@ -295,7 +295,7 @@ def test_a_course_keeps_so_many_points_and_begins_anew_with_a_stage_but_not_with
     assert len(made.points) == POINTS
     made.receive(Progress("drain", 1, None), is_open=False)
     assert made.points
-    assert made.stage == "window"
+    assert made.phase == "window"
     made.receive(Progress("window", 0, None), is_open=False)
     assert not made.points
     assert not made.recent

@@ -15,10 +15,10 @@ import pytest
 from report_samples import HOSTILE, put, read
 from trueload.errors import UserError
 from trueload.published import tables as data
+from trueload.report.export.parquet import write_parquet
 from trueload.report.grid import Grid
-from trueload.report.parquet import write_parquet
 from trueload.report.published import as_csv, as_html, as_text, sheets
-from trueload.report.sheets import TRIALS, row_values
+from trueload.report.sheets import TRIALS, Sheet, trials_sheet
 from trueload.report.suite_json import read_plan
 from trueload.store.rows import Row
 from trueload.store.runs import Store
@@ -179,8 +179,7 @@ def test_a_run_is_parquet_with_a_column_for_each_of_csv(name: str, tmp_path: Pat
     with Store.open(tmp_path / "store.sqlite") as store:
         run = put(store, read(name))
         rows = [row for row in store.rows(run) if isinstance(row, Row)]
-        values = (row_values(run.id, row) for row in store.rows(run))
-        write_parquet(TRIALS, values, tmp_path / "run.parquet")
+        write_parquet(trials_sheet(run.id, store.rows(run)), tmp_path / "run.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
     assert tuple(table.column_names) == tuple(each.name for each in TRIALS)
     assert table.num_rows == len(rows)
@@ -190,7 +189,7 @@ def test_a_run_is_parquet_with_a_column_for_each_of_csv(name: str, tmp_path: Pat
 
 def test_a_mean_that_is_no_whole_number_is_written_as_it_is(tmp_path: Path) -> None:
     columns = tuple(each for each in TRIALS if each.name == "redirects_mean")
-    write_parquet(columns, [{"redirects_mean": 1.5}], tmp_path / "run.parquet")
+    write_parquet(Sheet(columns, [{"redirects_mean": 1.5}]), tmp_path / "run.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
     assert table.column("redirects_mean").to_pylist() == [1.5]
 
@@ -200,5 +199,5 @@ def test_without_pyarrow_one_is_told_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match="needs pyarrow") as refused:
-        write_parquet(TRIALS, (), tmp_path / "run.parquet")
+        write_parquet(Sheet(TRIALS, ()), tmp_path / "run.parquet")
     assert refused.value.hint == "pip install 'trueload[parquet]'"

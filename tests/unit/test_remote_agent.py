@@ -349,5 +349,5 @@ def test_what_a_agent_started_ends_with_it(tmp_path: Path) -> None:
 def test_places_are_options_of_the_functions_too() -> None:
     options: dict[str, object] = {"place": ["ssh:a", "ssh:b"], "server_place": "ssh:c"}
     value = understand(("http",), http.read_job, ("http://10.0.0.1/",), options, {}).value
-    assert [each.place for each in value.where.generators] == [SshHost("a"), SshHost("b")]
-    assert value.where.server is not None
+    assert [each.place for each in value.placement.generators] == [SshHost("a"), SshHost("b")]
+    assert value.placement.server is not None

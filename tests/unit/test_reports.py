@@ -16,8 +16,10 @@ from trueload.protocol.plan import Histograms
 from trueload.record.certainty import rule
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import parse_condition
-from trueload.report.export import Format, export, result_json
-from trueload.report.grid import csv_cell, markdown_cell
+from trueload.report.export import Format, export
+from trueload.report.export.csv import csv_cell
+from trueload.report.export.json import result_json
+from trueload.report.export.markdown import markdown_cell
 from trueload.report.result import latency_text, load_text, repeated_lines, result_lines
 from trueload.report.sheets import TRIALS
 from trueload.store.rows import DamagedRow, Row, Run

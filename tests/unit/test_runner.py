@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trueload.escapes import without_escapes
 from trueload.runner import cgroup, needs
 from trueload.runner import process as processes_module
 from trueload.runner.cpus import Layout, NoLayout, lay_out
@@ -30,6 +29,7 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.subjects.manifest import Cores, Manifest, Needs, Subject
+from trueload.text import without_escapes
 from waiting import has_ended, wait_until
 
 APART = {0: "0", 1: "1", 2: "2", 3: "3"}

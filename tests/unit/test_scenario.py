@@ -68,7 +68,7 @@ def test_a_step_has_its_request_expectation_values_pause_and_repetitions(tmp_pat
 def test_without_a_url_the_first_step_names_the_server(tmp_path: Path) -> None:
     first = HOME.replace('"/"', '"http://127.0.0.1:9/a"')
     found = job(tmp_path, first + HOME.replace("home", "b"), url=None)
-    assert found.workload.target.authority == "127.0.0.1:9"
+    assert found.workload.endpoint.authority == "127.0.0.1:9"
     assert [step.url for step in found.spec.traffic.scenario] == [
         "http://127.0.0.1:9/a",
         "http://127.0.0.1:9/",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 from trueload.metrics.exports import exporting
-from trueload.metrics.outlets import ExporterOptions, ScrapeAt
+from trueload.metrics.options import MetricsOptions, ScrapeAt
 from trueload.metrics.scrape import Handler, ScrapeOutlet
 from trueload.metrics.tally import Tally
 from trueload.request.traffic import Traffic
@@ -177,7 +177,7 @@ class Stopped:
 
 def test_a_mistake_within_closes_what_was_open(free_port: int) -> None:
     notes: list[str] = []
-    wanted = ExporterOptions(ScrapeAt("127.0.0.1", free_port))
+    wanted = MetricsOptions(prometheus=ScrapeAt("127.0.0.1", free_port))
 
     def fail() -> None:
         with exporting(wanted, {}, Stopped(), notes.append):

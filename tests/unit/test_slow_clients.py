@@ -11,10 +11,10 @@ from trueload.commands import http, tcp, udp
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.option import read_texts
-from trueload.report.accounts.slow_clients import SLOW_CLIENTS
+from trueload.report.accounts.slow_connections import SLOW_CONNECTIONS
 from trueload.trial.plan import make_plan
-from trueload.verdict.client_share import check_client_share
 from trueload.verdict.delayed_ack import check_delayed_ack
+from trueload.verdict.generator_share import check_generator_share
 
 URL = "http://127.0.0.1:8080/"
 
@@ -82,29 +82,31 @@ def test_the_hint_says_which_timeout_is_enough() -> None:
 
 
 def test_the_result_has_the_rate_and_the_memory_of_each_connection() -> None:
-    assert SLOW_CLIENTS.shown(good_record()) == []
+    assert SLOW_CONNECTIONS.shown(good_record()) == []
     record = record_of()
-    assert dict(SLOW_CLIENTS.shown(record))["slow clients"].startswith("each reads 64.0 KiB/s")
+    assert dict(SLOW_CONNECTIONS.shown(record))["slow clients"].startswith("each reads 64.0 KiB/s")
     server = SimpleNamespace(rss_after_bytes=2**20, bytes_per_connection=2048.0)
-    shown = dict(SLOW_CLIENTS.shown(record.model_copy(update={"server": server})))["slow clients"]
+    shown = dict(SLOW_CONNECTIONS.shown(record.model_copy(update={"server": server})))[
+        "slow clients"
+    ]
     assert shown.endswith("the server's memory is 1.00 MiB, 2.00 KiB for each connection")
 
 
 def test_a_timeout_of_a_slow_client_is_told_apart_from_a_slow_server() -> None:
     failed = counts(ok=9_990, failed={"timeout.total": 10})
-    found = dict(SLOW_CLIENTS.shown(record_of(counts=failed)))["too slow"]
+    found = dict(SLOW_CONNECTIONS.shown(record_of(counts=failed)))["too slow"]
     assert found == "an answer of more than 320 KiB takes longer than --timeout 5s; raise it"
-    assert "too slow" not in dict(SLOW_CLIENTS.shown(record_of()))
+    assert "too slow" not in dict(SLOW_CONNECTIONS.shown(record_of()))
 
 
 def test_streams_of_a_connection_share_its_rate() -> None:
     record = record_of(counts=counts(ok=9_990, failed={"timeout.total": 10}))
     generate = record.plan.generate.model_copy(update={"pipeline": 10})
     plan = record.plan.model_copy(update={"generate": generate})
-    found = dict(SLOW_CLIENTS.shown(record.model_copy(update={"plan": plan})))["too slow"]
+    found = dict(SLOW_CONNECTIONS.shown(record.model_copy(update={"plan": plan})))["too slow"]
     assert found.startswith("an answer of more than 32.0 KiB takes longer")
 
 
 def test_bytes_that_wait_on_purpose_are_not_held_against_anybody() -> None:
-    for check in (check_client_share, check_delayed_ack):
+    for check in (check_generator_share, check_delayed_ack):
         assert check(record_of()).status == "n/a", check.__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +14,7 @@ from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
 from trueload.record.schema import Check, CoreLatency, Record
 from trueload.report import columns, table
+from trueload.report.export.csv import csv_lines
 from trueload.store.rows import DamagedRow, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
@@ -146,7 +146,7 @@ def test_a_row_has_the_ranks_that_it_may_have() -> None:
     ranked = [(s.cell.subject.framework, str(s.places)) for s in found.ranked]
     assert ranked == [("b", "1-2"), ("a", "1-2"), ("c", "3")]
     assert table.RANGES in table.text([found], width=None, published=False)
-    lines = csv.DictReader(io.StringIO(table.csv_lines([found], published=False)))
+    lines = csv.DictReader(csv_lines(table.sheet([found], published=False)))
     assert [(line["rank"], line["rank_last"]) for line in lines] == [("1", "2")] * 2 + [("3", "3")]
 
 
@@ -218,7 +218,7 @@ def test_the_exit_code_agrees_with_the_table(
         table.text([found], width=None, published=True),
         table.text([found], width=60, published=True),
         table.markdown([found], published=True),
-        table.csv_lines([found], published=True),
+        "".join(csv_lines(table.sheet([found], published=True))),
     ):
         assert text.endswith("\n"), what
 
@@ -230,7 +230,7 @@ def test_nothing_answered_renders_as_blanks_not_as_zero() -> None:
         max_ms=None, cpu_share=None, peak_rss_bytes=None, response_bytes=None,
     )  # fmt: skip
     found = one_table(cell_rows(subject("a"), nothing))
-    (row,) = csv.DictReader(io.StringIO(table.csv_lines([found], published=False)))
+    (row,) = csv.DictReader(csv_lines(table.sheet([found], published=False)))
     assert (row["Req"], row["Err"], row["RPS"], row["min"], row["rank"]) == ("50", "50", "", "", "")
 
 
@@ -242,7 +242,7 @@ def test_a_narrow_terminal_gets_every_column_within_its_width() -> None:
     text = table.text([one_table(*cells)], width=100, published=False)
     lines = text.split("\n\nRPS, BPS")[0].splitlines()
     assert max(len(line) for line in lines) <= 100
-    ours = [name for name in OURS if name != "ratio"]
+    ours = [name for name in OURS if name not in ("estimate", "ratio")]
     for column in (*PUBLISHED, *ours):
         assert any(column in line.split() for line in lines), column
     whole = table.text([one_table(*cells)], width=None, published=False)
@@ -262,7 +262,7 @@ def test_a_load_with_a_rate_has_a_column_for_it_in_every_format() -> None:
     tables = [one_table(cell_rows(subject("a"), GOOD)), rated_table(GOOD)]
     shown = table.text(tables, width=None, published=True)
     headers = [line.split() for line in shown.splitlines() if line.startswith("Language")]
-    ours = [name for name in OURS if name not in ("rank", "ratio")]
+    ours = [name for name in OURS if name not in ("rank", "estimate", "ratio")]
     whole, rated = (*PUBLISHED, *ours), (*PUBLISHED, "rate", *ours)
     best = PUBLISHED
     assert headers == [list(each) for each in (whole, best, rated, best)]
@@ -272,7 +272,7 @@ def test_a_load_with_a_rate_has_a_column_for_it_in_every_format() -> None:
     assert "rate" in narrow.split("\n\n")[3].split()
     marked = table.markdown(tables, published=False).splitlines()
     assert [" rate " in line for line in marked if line.startswith("| Language")] == [False, True]
-    rows = list(csv.DictReader(io.StringIO(table.csv_lines(tables, published=False))))
+    rows = list(csv.DictReader(csv_lines(table.sheet(tables, published=False))))
     assert [row["rate_per_s"] for row in rows] == ["", "20000"]
 
 
@@ -284,7 +284,7 @@ def test_a_time_that_is_only_a_lower_bound_is_marked_so() -> None:
     assert "0.400  > 5000.000  5000.000" in row
     assert "A time after > is a lower bound" in shown
     assert "\\> 5000.000" in table.markdown(tables, published=False)
-    (line,) = csv.DictReader(io.StringIO(table.csv_lines(tables, published=False)))
+    (line,) = csv.DictReader(csv_lines(table.sheet(tables, published=False)))
     assert (line["99%"], line["max"]) == ("5000.000", "5000.000"), "a number stays a number"
     assert line["latency_at_least"] == "p99"
 
@@ -335,15 +335,15 @@ def test_hostile_text_reaches_neither_terminal_nor_spreadsheet_nor_page() -> Non
     for width in (None, 80):
         shown = table.text([found], width=width, published=True)
         assert all(c == "\n" or c.isprintable() for c in shown)
-    for row in csv.reader(io.StringIO(table.csv_lines([found], published=True))):
+    for row in csv.reader(csv_lines(table.sheet([found], published=True))):
         assert not any(cell[:1] in ("=", "+", "-", "@") for cell in row), row
     marked = table.markdown([found], published=True)
     assert "<script>" not in marked
     for line in marked.splitlines():
         if line.startswith("| c"):
-            # One repetition has no rank, and no ratio.
+            # One repetition has no rank, no estimate and no ratio.
             assert line.replace("\\|", "").count("|") in (
-                len(PUBLISHED + OURS) - 1,
+                len(PUBLISHED + OURS) - 2,
                 len(PUBLISHED) + 1,
             )
 
@@ -520,7 +520,7 @@ def test_why_a_subject_was_not_measured_is_said_once(
     assert [line[2:] for line in listed if line.startswith("- ")] == [
         line.strip() for line in lines if line.startswith("  ")
     ]
-    assert len(table.csv_lines(tables, published=False).splitlines()) >= len(rows), "each row"
+    assert len(list(csv_lines(table.sheet(tables, published=False)))) >= len(rows), "each row"
 
 
 def test_a_lower_bound_is_marked_and_never_ranked_below_a_row_that_it_may_exceed() -> None:
@@ -539,6 +539,6 @@ def test_a_lower_bound_is_marked_and_never_ranked_below_a_row_that_it_may_exceed
     assert "valid (lower bound)" in shown
     assert f"Lower bounds:\n  c/bound: {why}" in shown
     assert "Suspect:" not in shown
-    lines = list(csv.DictReader(io.StringIO(table.csv_lines([found], published=False))))
+    lines = list(csv.DictReader(csv_lines(table.sheet([found], published=False))))
     cells = [(line["RPS"], line["verdict"], line["lower_bound"]) for line in lines]
     assert cells == [("100", "valid", "false"), ("90", "valid", "true"), ("80", "valid", "false")]

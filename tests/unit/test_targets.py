@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trueload.errors import UserError
+from trueload.request.fields import EXPECT_KEYS, FileFlags
 from trueload.request.origins import ORIGINS_MAX
 from trueload.request.targets import (
-    EXPECT_KEYS,
     KEYS,
     TARGETS_MAX,
     TURNS_MAX,
-    Defaults,
     TargetsFile,
     parse_targets,
     read_targets,
@@ -34,8 +33,8 @@ def the_file(*lines: Any, one_origin: bool = False) -> TargetsFile:
     return TargetsFile(content, "the file", Path(), one_origin)
 
 
-def parse(*lines: Any, defaults: Defaults | None = None) -> tuple[TargetSpec, ...]:
-    return parse_targets(the_file(*lines), defaults or Defaults())[1]
+def parse(*lines: Any, flags: FileFlags | None = None) -> tuple[TargetSpec, ...]:
+    return parse_targets(the_file(*lines), flags or FileFlags())[1]
 
 
 def test_a_line_says_all_about_a_request() -> None:
@@ -71,7 +70,7 @@ def test_a_body_without_a_method_is_a_post_and_may_come_from_a_file(tmp_path: Pa
     (tmp_path / "body.bin").write_bytes(b"\x00\xff")
     file = tmp_path / "targets.jsonl"
     file.write_text('{"url": "http://a/", "body_file": "body.bin"}\n')
-    (origin,), (found,) = read_targets(file, Defaults())
+    (origin,), (found,) = read_targets(file, FileFlags())
     assert (found.request.method, found.request.body) == ("POST", b"\x00\xff")
     assert origin.authority == "a"
 
@@ -84,14 +83,14 @@ def test_empty_lines_are_passed_over_and_counted() -> None:
 
 def test_paths_are_of_the_url_that_was_given() -> None:
     base = parse_url("http://me:pw@a:8080/ignored?too")
-    found = parse({"url": "/b"}, {"url": "http://a:8080/c"}, defaults=Defaults(base=base))
+    found = parse({"url": "/b"}, {"url": "http://a:8080/c"}, flags=FileFlags(base=base))
     assert [target.request.path for target in found] == ["/b", "/c"]
     assert [target.request.host for target in found] == ["a:8080", "a:8080"]
     assert [name for name, _ in found[0].request.headers] == ["Authorization"]
 
 
 def test_flags_go_into_lines_that_say_nothing_else() -> None:
-    defaults = Defaults(
+    flags = FileFlags(
         headers=("Accept: */*", "X: flag"), user="me:pw", expect=Expect(statuses=(204,))
     )
     plain, own = parse(
@@ -101,7 +100,7 @@ def test_flags_go_into_lines_that_say_nothing_else() -> None:
             "headers": {"x": "line", "Authorization": "Bearer b"},
             "expect": {"body": "b"},
         },
-        defaults=defaults,
+        flags=flags,
     )
     assert [name for name, _ in plain.request.headers] == ["Accept", "X", "Authorization"]
     assert plain.expect == Expect(statuses=(204,))
@@ -175,7 +174,7 @@ def test_lines_may_be_of_several_origins_in_the_order_in_which_they_come() -> No
         {"url": "http://b:8080/"},
         {"url": "http://a:80/z"},
     ]
-    origins, found = parse_targets(the_file(*lines), Defaults())
+    origins, found = parse_targets(the_file(*lines), FileFlags())
     assert [origin.origin for origin in origins] == [
         "http://a:8080",
         "https://a:8080",
@@ -183,19 +182,19 @@ def test_lines_may_be_of_several_origins_in_the_order_in_which_they_come() -> No
         "http://b:8080",
     ]
     assert [target.origin for target in found] == [0, 0, 1, 2, 3, 2]
-    base = Defaults(base=parse_url("http://b/"))
+    base = FileFlags(base=parse_url("http://b/"))
     origins, found = parse_targets(the_file({"url": URL}, {"url": "/c"}), base)
     assert [origin.authority for origin in origins] == ["a:8080", "b"]
 
 
 def test_the_url_that_was_given_is_one_of_the_origins() -> None:
-    base = Defaults(base=parse_url("http://b/"))
+    base = FileFlags(base=parse_url("http://b/"))
     with pytest.raises(UserError, match=r"no line of the file goes to b, which the URL names"):
-        parse({"url": URL}, defaults=base)
+        parse({"url": URL}, flags=base)
 
 
 def test_where_one_origin_is_wanted_it_is_that_of_the_url() -> None:
-    base = Defaults(base=parse_url("http://me:secret@b/"))
+    base = FileFlags(base=parse_url("http://me:secret@b/"))
     file = the_file({"url": "/x"}, {"url": "http://me:hidden@a:8080/x"}, one_origin=True)
     with pytest.raises(
         UserError, match=r"line 2: it goes to .*a:8080, but the URL is of"
@@ -216,7 +215,7 @@ def test_too_many_origins_are_refused_at_the_first_that_is_too_many() -> None:
 @pytest.mark.parametrize("content", [b"", b"\n\n"])
 def test_a_file_without_a_target_is_refused(content: bytes) -> None:
     with pytest.raises(UserError, match="the file has no target"):
-        parse_targets(TargetsFile(content, "the file", Path()), Defaults())
+        parse_targets(TargetsFile(content, "the file", Path()), FileFlags())
 
 
 def test_weights_that_make_too_long_a_cycle_are_refused() -> None:
@@ -233,7 +232,7 @@ def test_too_many_targets_are_refused_at_the_first_that_is_too_many() -> None:
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read: No such file"):
-        read_targets(tmp_path / "none", Defaults())
+        read_targets(tmp_path / "none", FileFlags())
 
 
 VALUES = st.recursive(

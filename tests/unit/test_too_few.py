@@ -21,7 +21,7 @@ from report_samples import html, put, read
 from samples import GOOD_HOST, counts, good_record, histogram
 from trueload.api.results.stored import load_run
 from trueload.cli.runs import _row_lines
-from trueload.compare.trials import METRICS, compare
+from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.metrics import names
 from trueload.metrics.families import make_families
@@ -31,7 +31,7 @@ from trueload.record import figures
 from trueload.record.accounts.targets import TargetRecord
 from trueload.record.outcomes import Outcomes
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, crossed, parse_condition
+from trueload.record.thresholds import LIMIT, RATIO, crossed, parse_condition
 from trueload.report.ab import compared
 from trueload.report.accounts.hosts import host_line
 from trueload.report.accounts.targets import target_lines
@@ -110,14 +110,14 @@ def surfaces_of(store: Store, run: Run) -> Iterator[tuple[str, str]]:
         if run.kind == "ab":
             shown = compared(result.paired)
             yield from ((f"ab {kind}", render(shown, kind)) for kind in ("markdown", "junit"))
-    both = compare({"": records}, {"": records}, RANKED_NAMES)
+    both = compare({"": records}, {"": records}, GATES)
     for kind in ("text", "markdown", "junit"):
-        yield f"runs compare {kind}", render(ShownComparison("a", "b", both, ()), kind)
+        yield f"runs compare {kind}", render(ShownComparison("a", "b", both), kind)
     if run.kind == "suite":
         yield from _of_suite(run, rows)
 
 
-RANKED_NAMES = (*METRICS, "p99.95")
+GATES = [parse_condition(text, RATIO) for text in ("throughput<0.5", "p99.95>2")]
 
 
 def _of_suite(run: Run, rows: list[Row]) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from samples import check_of
-from trueload.assemble.trial import charge
+from trueload.assemble.unfinished import charge
 from trueload.engines import engine as engine_module
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessSample, TreeSample

@@ -140,7 +140,7 @@ NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 # Their cases are in test_fleet.py and test_lost_hosts.py.
 OF_SEVERAL_HOSTS = {"host-bias", "hosts-lost", "one-machine", "clocks"}
 OF_THE_LOAD = {"data"}  # its cases are in test_data.py
-# The cases of the others are in test_client_share.py, test_verdict_machine.py, test_varying.py,
+# The cases of the others are in test_generator_share.py, test_verdict_machine.py, test_varying.py,
 # test_backends.py and test_cpu_speed.py.
 OF_OUR_SIDE = {
     *("backends", "client-share", "hiccup", "cpu-limit", "subject-cpu-limit", "noise"),

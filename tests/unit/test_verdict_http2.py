@@ -25,8 +25,7 @@ from samples import (
     trial_facts,
 )
 from trueload.protocol import http2
-from trueload.protocol.exchange import RequestPlan, WindowsPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExpectPlan, RequestPlan, WindowsPlan
 from trueload.protocol.http2 import HeaderBytes, SettingRange, Waits
 from trueload.protocol.plan import Requests, Stage
 from trueload.protocol.scenario import StepPlan

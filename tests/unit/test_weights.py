@@ -13,7 +13,7 @@ from trueload.commands.weights import check_weights, division_lines
 from trueload.errors import UserError
 from trueload.places.lab import read_lab
 from trueload.places.names import GeneratorHost, Placement, SshHost
-from trueload.protocol.fleet import LoadShare, parts_of
+from trueload.protocol.fleet import LoadShare, load_shares
 from trueload.report.accounts.hosts import host_grid, host_line
 from trueload.report.sheets import host_values
 
@@ -47,18 +47,18 @@ def slots(part: LoadShare, total: int) -> int:
 def test_connections_are_divided_by_weight(
     weights: tuple[int, ...], total: int, divided: tuple[int, ...]
 ) -> None:
-    assert tuple(slots(part, total) for part in parts_of(weights, total)) == divided
+    assert tuple(slots(part, total) for part in load_shares(weights, total)) == divided
 
 
 def test_equal_hosts_have_one_part_each() -> None:
-    assert parts_of([2, 2, 2], 9) == tuple(LoadShare(index=index, of=3) for index in range(3))
-    assert "more" not in parts_of([5], 1)[0].model_dump()
+    assert load_shares([2, 2, 2], 9) == tuple(LoadShare(index=index, of=3) for index in range(3))
+    assert "more" not in load_shares([5], 1)[0].model_dump()
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.integers(0, 300))
 def test_nothing_is_lost_and_every_host_has_a_connection(weights: list[int], more: int) -> None:
     total = len(weights) + more
-    parts = parts_of(weights, total)
+    parts = load_shares(weights, total)
     places = sorted(place for part in parts for place in (part.index, *part.more))
     assert places == list(range(parts[0].of))
     assert all(list(part.more) == sorted(part.more) for part in parts)

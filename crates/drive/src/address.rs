@@ -39,18 +39,6 @@ pub struct Remote<'a> {
     pub transport: Transport,
 }
 
-impl<'a> Remote<'a> {
-    /// A peer reached over a stream.
-    pub fn stream(address: &'a Address) -> Self {
-        Remote { address, transport: Transport::Stream }
-    }
-
-    /// A peer that is sent datagrams.
-    pub fn datagram(address: &'a Address) -> Self {
-        Remote { address, transport: Transport::Datagram }
-    }
-}
-
 impl Address {
     /// The address family of the sockets that reach it.
     pub fn socket_family(&self) -> AddressFamily {

@@ -32,7 +32,7 @@ impl Driver {
     pub fn new(settings: &Settings, clock: Clock, listener: Option<Listener>) -> io::Result<Self> {
         let (listener, note) = match settings.choice {
             Choice::Epoll => (listener, None),
-            Choice::Auto | Choice::Uring => match Uring::new(clock, listener, settings) {
+            Choice::Auto | Choice::IoUring => match Uring::new(clock, listener, settings) {
                 Ok(uring) => return Ok(Driver { kind: Kind::Uring(uring), note: None }),
                 Err((error, listener)) => (listener, Some(why_not(&error))),
             },
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_driver_that_is_not_io_uring_says_why() {
-        for choice in [Choice::Auto, Choice::Uring] {
+        for choice in [Choice::Auto, Choice::IoUring] {
             let settings = Settings { choice, ..Settings::default() };
             let driver = Driver::new(&settings, Clock::start(), None).expect("a driver");
             assert_eq!(driver.name() != "io_uring", driver.note().is_some(), "{choice:?}");

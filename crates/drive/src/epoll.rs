@@ -9,7 +9,6 @@
 mod accepting;
 mod calls;
 mod datagrams;
-mod pacing;
 mod receiving;
 mod sending;
 
@@ -19,7 +18,7 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags, SocketType};
@@ -33,7 +32,7 @@ use crate::kernel::Linux;
 use crate::listener::Listener;
 use crate::net::{ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Outbox;
-use crate::pace::{Paces, Rates, Waiting};
+use crate::pace::{Direction, Slow};
 use crate::self_connect::TargetPorts;
 use crate::settings::Settings;
 use crate::socket::{
@@ -69,8 +68,8 @@ struct Socket {
     /// Its bytes are received with their arrival times.
     watched: bool,
     outbox: Option<Box<Outbox>>,
-    /// Its paces, if it is slow.
-    paces: Option<Box<Paces>>,
+    /// The peer's end is known to come behind what a slow connection has not read yet.
+    closing: bool,
     /// State of a datagram socket; none for a stream.
     datagrams: Option<Box<datagrams::Side>>,
 }
@@ -110,9 +109,8 @@ pub struct Epoll<K: Calls = Linux> {
     overflowed: u64,
     spin: Spin,
     glance: Glance,
-    /// How fast connections of ours read and write.
-    rates: Rates,
-    waiting: Waiting,
+    /// Connections of ours that are slow on purpose.
+    slow: Option<Box<Slow>>,
 }
 
 impl Epoll {
@@ -132,10 +130,10 @@ impl<K: Calls> Epoll<K> {
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake_fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        calls.watch(&epoll, &wake_fd, WAKER, EventFlags::IN)?;
+        calls.watch(&epoll, &wake_fd, readable(WAKER))?;
         let (listener, bound) = Listener::split(listener);
         if let Some(fd) = &listener {
-            calls.watch(&epoll, fd, LISTENER, EventFlags::IN)?;
+            calls.watch(&epoll, fd, readable(LISTENER))?;
         }
         Ok(Epoll {
             calls,
@@ -158,8 +156,7 @@ impl<K: Calls> Epoll<K> {
             overflowed: 0,
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
-            rates: settings.rates,
-            waiting: Waiting::default(),
+            slow: Slow::new(settings.rates),
         })
     }
 
@@ -175,7 +172,8 @@ impl<K: Calls> Epoll<K> {
         self.bound(program)?;
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
-            let wake_at_ns = earlier(wake_at_ns, self.waiting.next_ns());
+            let slow_ns = self.slow.as_ref().and_then(|slow| slow.next_ns());
+            let wake_at_ns = earlier(wake_at_ns, slow_ns);
             events.clear();
             let mut spin = self.spin;
             let spared = spin.spares_sleep(self.clock, wake_at_ns, || {
@@ -249,6 +247,21 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
+    /// Goes on with the slow connections whose time has come.
+    fn go_on<P: Program>(&mut self, program: &mut P) {
+        while let Some(slow) = &mut self.slow
+            && let Some((token, direction)) = slow.next_to_go_on(self.now_ns)
+        {
+            let Some(socket) = live(&mut self.sockets, token) else { continue };
+            let (key, closing) = (socket.key, socket.closing);
+            match direction {
+                Direction::Read => self.readable(program, token, closing),
+                Direction::Write if self.flush(token) => program.handle_drained(self, key, token),
+                Direction::Write => {}
+            }
+        }
+    }
+
     fn connected<P: Program>(&mut self, program: &mut P, token: Token) {
         let Some(socket) = live(&mut self.sockets, token) else { return };
         socket.connecting = false;
@@ -296,10 +309,9 @@ impl<K: Calls> Epoll<K> {
             self.sockets.push(Socket::default());
             (self.sockets.len() - 1) as u32
         });
-        let paces = self.paces(connecting);
         let socket = &mut self.sockets[index as usize];
         let token = Token { index, generation: socket.generation };
-        if let Err(errno) = self.calls.watch(&self.epoll, &fd, data_of(token), interest(false)) {
+        if let Err(errno) = self.calls.watch(&self.epoll, &fd, interest(token, false)) {
             self.free.push(index);
             return Err(errno);
         }
@@ -309,9 +321,11 @@ impl<K: Calls> Epoll<K> {
             key,
             connecting,
             accepted: !connecting,
-            paces,
             ..Socket::default()
         };
+        if let Some(slow) = self.slow.as_mut().filter(|_| connecting) {
+            slow.begin(token);
+        }
         Ok(token)
     }
 
@@ -331,10 +345,9 @@ impl<K: Calls> Epoll<K> {
     /// Registers the socket anew: whatever is ready now is reported in the next batch.
     fn arm_again(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
-        let flags = interest(socket.reading_paused);
-        let data = data_of(token);
+        let wanted = interest(token, socket.reading_paused);
         if let Some(fd) = &self.sockets[token.index as usize].fd {
-            let _ = self.calls.watch_anew(&self.epoll, fd, data, flags);
+            let _ = self.calls.watch_anew(&self.epoll, fd, wanted);
         }
     }
 }
@@ -377,7 +390,7 @@ impl<K: Calls> Net for Epoll<K> {
         let connected = match to.address {
             Address::Ip(to) => {
                 prepare(&fd, from)?;
-                shrink(&fd, self.rates.receive_buffer());
+                shrink(&fd, self.slow.as_ref().and_then(|slow| slow.receive_buffer()));
                 self.target_ports.note(to.port());
                 self.calls.connect(&fd, to)
             }
@@ -507,16 +520,17 @@ fn live(sockets: &mut [Socket], token: Token) -> Option<&mut Socket> {
     (socket.generation == token.generation && socket.fd.is_some()).then_some(socket)
 }
 
-/// What an event of a socket carries.
-fn data_of(token: Token) -> u64 {
-    u64::from(token.index) | u64::from(token.generation) << 32
+/// The event that something can be read.
+fn readable(data: u64) -> Event {
+    Event { flags: EventFlags::IN, data: EventData::new_u64(data) }
 }
 
 /// The events that a socket is registered for; errors and hang-ups are always reported.
-fn interest(reading_paused: bool) -> EventFlags {
-    let readable = EventFlags::IN | EventFlags::RDHUP;
-    let flags = EventFlags::OUT | EventFlags::ET;
-    if reading_paused { flags } else { flags | readable }
+fn interest(token: Token, reading_paused: bool) -> Event {
+    let mut flags = EventFlags::OUT | EventFlags::ET;
+    flags.set(EventFlags::IN | EventFlags::RDHUP, !reading_paused);
+    let data = u64::from(token.index) | u64::from(token.generation) << 32;
+    Event { flags, data: EventData::new_u64(data) }
 }
 
 fn timespec(ns: u64) -> Timespec {

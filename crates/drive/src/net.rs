@@ -241,8 +241,12 @@ pub trait Program {
     /// The [`crate::Waker`] was rung.
     fn handle_wake(&mut self, net: &mut impl Net);
 
-    /// A peer connected; returns the key of the new socket.
-    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32;
+    /// A peer connected; returns the key of the new socket. A program that does not listen has
+    /// none.
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        net.close(token);
+        token.index
+    }
 
     /// The driver's own datagram socket is open; returns its key.
     fn handle_bound(&mut self, _net: &mut impl Net, _token: Token) -> u32 {

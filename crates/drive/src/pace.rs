@@ -29,14 +29,11 @@ pub struct Rates {
 
 impl Rates {
     /// Whether reading or writing is slowed down.
-    #[inline]
-    pub(crate) fn is_slow(self) -> bool {
+    fn is_slow(self) -> bool {
         self.read_per_s > 0 || self.write_per_s > 0
     }
 
-    /// The receive buffer of a connection that reads slowly. The kernel would take megabytes that
-    /// nobody has read, and the peer would not notice.
-    pub(crate) fn receive_buffer(self) -> Option<u32> {
+    fn receive_buffer(self) -> Option<u32> {
         let bytes = piece(self.read_per_s).max(RECEIVE_BUFFER_LEAST);
         (self.read_per_s > 0).then_some(bytes as u32)
     }
@@ -47,9 +44,9 @@ fn piece(per_s: u64) -> u64 {
     (in_time as u64).clamp(1, PIECE_MOST)
 }
 
-/// One direction of a connection.
+/// How one direction of a connection passes its pieces.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+struct Pace {
     per_s: u64,
     /// The next piece may pass at this time.
     next_ns: u64,
@@ -63,7 +60,7 @@ impl Pace {
     }
 
     /// The number of bytes that may pass now.
-    pub(crate) fn most(&self, now_ns: u64) -> usize {
+    fn most(&self, now_ns: u64) -> usize {
         match self.per_s {
             0 => usize::MAX,
             _ if now_ns < self.next_ns => 0,
@@ -71,7 +68,7 @@ impl Pace {
         }
     }
 
-    pub(crate) fn passed(&mut self, now_ns: u64, bytes: usize) {
+    fn passed(&mut self, now_ns: u64, bytes: usize) {
         if self.per_s == 0 {
             return;
         }
@@ -82,62 +79,99 @@ impl Pace {
         let earliest_ns = now_ns.saturating_sub(takes_ns(piece(self.per_s)));
         self.next_ns = self.next_ns.max(earliest_ns).saturating_add(takes_ns(bytes as u64));
     }
-
-    /// Notes that it waits no longer.
-    pub(crate) fn goes_on(&mut self) {
-        self.waits = false;
-    }
 }
 
-/// The paces of one connection.
-#[derive(Debug)]
-pub(crate) struct Paces {
-    pub(crate) read: Pace,
-    pub(crate) write: Pace,
-    /// The peer's end is known to come behind what is not read yet.
-    pub(crate) closing: bool,
-}
-
-impl Paces {
-    pub(crate) fn new(rates: Rates) -> Self {
-        let (read, write) = (Pace::new(rates.read_per_s), Pace::new(rates.write_per_s));
-        Paces { read, write, closing: false }
-    }
-}
-
-/// What a connection waits for.
+/// One direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Waits {
+pub(crate) enum Direction {
     Read,
     Write,
 }
 
-/// The connections that wait for their times.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    heap: BinaryHeap<Reverse<(u64, u32, u32, Waits)>>,
+/// The connections of a driver that are slow on purpose.
+#[derive(Debug)]
+pub(crate) struct Slow {
+    rates: Rates,
+    /// By the places of the connections: their generations, and the paces of both directions.
+    paces: Vec<Option<(u32, [Pace; 2])>>,
+    /// Those that wait for their times.
+    waiting: BinaryHeap<Reverse<(u64, u32, u32, Direction)>>,
 }
 
-impl Waiting {
+impl Slow {
+    /// None if connections may go as fast as they can.
+    pub(crate) fn new(rates: Rates) -> Option<Box<Self>> {
+        let (paces, waiting) = (Vec::new(), BinaryHeap::new());
+        rates.is_slow().then(|| Box::new(Slow { rates, paces, waiting }))
+    }
+
+    /// The receive buffer of a connection that reads slowly. The kernel would take megabytes that
+    /// nobody has read, and the peer would not notice.
+    pub(crate) fn receive_buffer(&self) -> Option<u32> {
+        self.rates.receive_buffer()
+    }
+
+    /// Makes a new connection slow.
+    pub(crate) fn begin(&mut self, token: Token) {
+        let index = token.index as usize;
+        if self.paces.len() <= index {
+            self.paces.resize(index + 1, None);
+        }
+        let paces = [self.rates.read_per_s, self.rates.write_per_s].map(Pace::new);
+        self.paces[index] = Some((token.generation, paces));
+    }
+
+    fn pace(&mut self, token: Token, direction: Direction) -> Option<&mut Pace> {
+        let (generation, paces) = self.paces.get_mut(token.index as usize)?.as_mut()?;
+        (*generation == token.generation).then_some(&mut paces[direction as usize])
+    }
+
+    /// The number of bytes that may pass now.
+    pub(crate) fn most(&mut self, token: Token, direction: Direction, now_ns: u64) -> usize {
+        self.pace(token, direction).map_or(usize::MAX, |pace| pace.most(now_ns))
+    }
+
+    /// Returns the same; if there are none, the connection waits until there are.
+    pub(crate) fn may_pass(&mut self, token: Token, direction: Direction, now_ns: u64) -> usize {
+        let most = self.most(token, direction, now_ns);
+        if most == 0 {
+            self.wait(token, direction);
+        }
+        most
+    }
+
+    pub(crate) fn passed(&mut self, token: Token, direction: Direction, now_ns: u64, bytes: usize) {
+        if let Some(pace) = self.pace(token, direction) {
+            pace.passed(now_ns, bytes);
+        }
+    }
+
     /// Has a connection wait until its next piece may pass, unless it does so already.
-    pub(crate) fn add(&mut self, pace: &mut Pace, token: Token, waits: Waits) {
-        if !std::mem::replace(&mut pace.waits, true) {
-            self.heap.push(Reverse((pace.next_ns, token.index, token.generation, waits)));
+    pub(crate) fn wait(&mut self, token: Token, direction: Direction) {
+        if let Some(pace) = self.pace(token, direction)
+            && !std::mem::replace(&mut pace.waits, true)
+        {
+            let at_ns = pace.next_ns;
+            self.waiting.push(Reverse((at_ns, token.index, token.generation, direction)));
         }
     }
 
     /// The time at which the first may go on.
     pub(crate) fn next_ns(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((at_ns, ..))| *at_ns)
+        self.waiting.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
 
     /// Takes one whose time has come; it may have been closed meanwhile.
-    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Token, Waits)> {
+    pub(crate) fn next_to_go_on(&mut self, now_ns: u64) -> Option<(Token, Direction)> {
         if self.next_ns()? > now_ns {
             return None;
         }
-        let Reverse((_, index, generation, waits)) = self.heap.pop()?;
-        Some((Token { index, generation }, waits))
+        let Reverse((_, index, generation, direction)) = self.waiting.pop()?;
+        let token = Token { index, generation };
+        if let Some(pace) = self.pace(token, direction) {
+            pace.waits = false;
+        }
+        Some((token, direction))
     }
 }
 
@@ -205,15 +239,20 @@ mod tests {
 
     #[test]
     fn a_connection_waits_once_and_goes_on_at_its_time() {
-        let (mut waiting, mut pace) = (Waiting::default(), Pace::new(1_000));
+        let rates = Rates { read_per_s: 1_000, write_per_s: 0 };
+        let mut slow = Slow::new(rates).expect("it is slow");
         let token = Token { index: 3, generation: 7 };
-        pace.passed(0, 50);
-        pace.passed(0, 50);
-        waiting.add(&mut pace, token, Waits::Read);
-        waiting.add(&mut pace, token, Waits::Read);
-        let at_ns = waiting.next_ns().expect("it waits");
-        assert_eq!(waiting.pop(at_ns - 1), None);
-        assert_eq!(waiting.pop(at_ns), Some((token, Waits::Read)));
-        assert_eq!(waiting.pop(u64::MAX), None);
+        slow.begin(token);
+        slow.passed(token, Direction::Read, 0, 50);
+        slow.passed(token, Direction::Read, 0, 50);
+        assert_eq!(slow.may_pass(token, Direction::Read, 0), 0);
+        assert_eq!(slow.may_pass(token, Direction::Read, 0), 0);
+        assert_eq!(slow.may_pass(token, Direction::Write, 0), usize::MAX);
+        let at_ns = slow.next_ns().expect("it waits");
+        assert_eq!(slow.next_to_go_on(at_ns - 1), None);
+        assert_eq!(slow.next_to_go_on(at_ns), Some((token, Direction::Read)));
+        assert_eq!(slow.next_to_go_on(u64::MAX), None);
+        let later = Token { generation: 8, ..token };
+        assert_eq!(slow.most(later, Direction::Read, 0), usize::MAX, "another connection");
     }
 }

@@ -1,15 +1,20 @@
 //! What a driver is asked to be, and how it reads, writes and waits.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::Rates;
 
-/// The requested driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The way in which sockets are driven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "DriverPlan")]
 pub enum Choice {
-    /// The fastest that the kernel grants.
+    /// The fastest way that the kernel permits.
     #[default]
     Auto,
-    /// `io_uring`, and epoll only where `io_uring` is not available.
-    Uring,
+    /// `io_uring`, or epoll if it is not available.
+    IoUring,
     /// epoll.
     Epoll,
 }

@@ -7,7 +7,9 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{Address, Clock, Datagrams, Net, PeerClose, Program, Remote, Token};
+use trueload_drive::{
+    Address, Clock, Datagrams, Net, PeerClose, Program, Remote, Token, Transport,
+};
 
 use crate::shared::Kind;
 
@@ -57,7 +59,9 @@ impl HeldUp {
 
 impl Program for HeldUp {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token = net.connect(7, Remote::stream(&self.to), None).expect("somebody listens");
+        let token = net
+            .connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
+            .expect("somebody listens");
         if self.watched == Watched::WhenAsked {
             net.watch_arrivals(token);
         }
@@ -259,7 +263,12 @@ impl Crowd {
 impl Program for Crowd {
     fn handle_wake(&mut self, net: &mut impl Net) {
         for key in 0..Self::CALLERS {
-            net.connect(key as u32, Remote::stream(&self.to), None).expect("somebody listens");
+            net.connect(
+                key as u32,
+                Remote { address: &self.to, transport: Transport::Stream },
+                None,
+            )
+            .expect("somebody listens");
         }
     }
 
@@ -361,7 +370,8 @@ impl Block {
 
 impl Program for Block {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(7, Remote::datagram(&self.to), None).expect("it connects to anything");
+        net.connect(7, Remote { address: &self.to, transport: Transport::Datagram }, None)
+            .expect("it connects to anything");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

@@ -6,7 +6,9 @@ use std::os::fd::AsRawFd;
 use std::sync::mpsc;
 use std::thread;
 
-use trueload_drive::{Address, Datagrams, Listener, Net, Path, PeerClose, Program, Remote, Token};
+use trueload_drive::{
+    Address, Datagrams, Listener, Net, Path, PeerClose, Program, Remote, Token, Transport,
+};
 
 use crate::shared::Kind;
 
@@ -96,7 +98,8 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token = net.connect(7, Remote::datagram(&self.to), None);
+        let token =
+            net.connect(7, Remote { address: &self.to, transport: Transport::Datagram }, None);
         self.token = Some(token.expect("a datagram socket connects to anything"));
     }
 
@@ -354,7 +357,8 @@ struct Closer {
 impl Program for Closer {
     fn handle_wake(&mut self, net: &mut impl Net) {
         self.opened += 1;
-        net.connect(0, Remote::datagram(&self.to), None).expect("a socket");
+        net.connect(0, Remote { address: &self.to, transport: Transport::Datagram }, None)
+            .expect("a socket");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -411,7 +415,8 @@ struct Flooded {
 
 impl Program for Flooded {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote::datagram(&self.to), None).expect("a socket");
+        net.connect(0, Remote { address: &self.to, transport: Transport::Datagram }, None)
+            .expect("a socket");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

@@ -5,7 +5,8 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use trueload_drive::{
-    Address, Clock, ConnectError, Listener, Net, PeerClose, Program, Remote, Settings, Token, Uring,
+    Address, Clock, ConnectError, Listener, Net, PeerClose, Program, Remote, Settings, Token,
+    Transport, Uring,
 };
 
 /// Files that the process may have open: both ends run in it, and each leaves 256 to others.
@@ -30,7 +31,11 @@ impl Crowd {
             let key = self.asked;
             self.asked += 1;
             self.received.push(0);
-            if let Err(why) = net.connect(key, Remote::stream(&Address::Ip(self.to)), None) {
+            if let Err(why) = net.connect(
+                key,
+                Remote { address: &Address::Ip(self.to), transport: Transport::Stream },
+                None,
+            ) {
                 self.refused.push(why);
             }
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{
-    Address, Coalescing, ConnectError, Listener, Net, PeerClose, Program, Remote, Token,
+    Address, Coalescing, ConnectError, Listener, Net, PeerClose, Program, Remote, Token, Transport,
 };
 
 use crate::shared::Kind;
@@ -108,12 +108,9 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let connected = net.connect(7, Remote::stream(&self.to), None);
+        let connected =
+            net.connect(7, Remote { address: &self.to, transport: Transport::Stream }, None);
         self.refused = connected.err();
-    }
-
-    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
-        unreachable!("nobody connects to a caller")
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
@@ -176,12 +173,13 @@ impl Program for Rally {
     fn handle_wake(&mut self, net: &mut impl Net) {
         net.coalesce(self.coalescing);
         for key in 0..self.asked_ns.len() {
-            net.connect(key as u32, Remote::stream(&self.to), None).expect("somebody listens");
+            net.connect(
+                key as u32,
+                Remote { address: &self.to, transport: Transport::Stream },
+                None,
+            )
+            .expect("somebody listens");
         }
-    }
-
-    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
-        unreachable!("nobody connects to it")
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
@@ -226,11 +224,12 @@ struct Torn {
 
 impl Program for Torn {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote::stream(&self.reading_paused), None).expect("somebody listens");
-    }
-
-    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
-        unreachable!("nobody connects to it")
+        net.connect(
+            0,
+            Remote { address: &self.reading_paused, transport: Transport::Stream },
+            None,
+        )
+        .expect("somebody listens");
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
@@ -238,7 +237,8 @@ impl Program for Torn {
             None => {
                 assert_eq!(key, 0);
                 self.first = Some(token);
-                net.connect(1, Remote::stream(&self.other), None).expect("somebody listens");
+                net.connect(1, Remote { address: &self.other, transport: Transport::Stream }, None)
+                    .expect("somebody listens");
             }
             Some(first) => {
                 let much = Arc::clone(&self.much);
@@ -284,11 +284,8 @@ enum Leaving {
 
 impl Program for Leaver {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
-    }
-
-    fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
-        unreachable!("nobody connects to it")
+        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
+            .expect("somebody listens");
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
@@ -309,7 +306,8 @@ impl Program for Leaver {
             Leaving::Finish => net.finish(token),
         }
         if !self.to_leave.is_empty() {
-            net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
+            net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
+                .expect("somebody listens");
         }
     }
 

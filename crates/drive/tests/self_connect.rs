@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -27,7 +27,7 @@ impl Caller {
     fn call(&mut self, net: &mut impl Net) {
         let to = Address::Ip(SocketAddr::from((self.to, PORT)));
         while self.results.len() < self.to_call {
-            match net.connect(0, Remote::stream(&to), self.from) {
+            match net.connect(0, Remote { address: &to, transport: Transport::Stream }, self.from) {
                 Ok(_) => return,
                 Err(why) => self.results.push(Some(why)),
             }

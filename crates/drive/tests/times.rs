@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -16,7 +16,8 @@ struct Metronome {
 
 impl Program for Metronome {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote::stream(&self.to), None).expect("somebody listens");
+        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
+            .expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -23,7 +23,8 @@ struct Again {
 
 impl Again {
     fn connect(&self, net: &mut impl Net) {
-        net.connect(0, Remote::stream(&self.to), None).expect("an attempt");
+        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
+            .expect("an attempt");
     }
 }
 

@@ -59,7 +59,8 @@ impl Division {
     /// A thread's configuration for one origin.
     pub(crate) fn config(&self, config: Config, origin: u32) -> Config {
         let places = Some(self.order.places(origin).clone());
-        Config { thread: self.thread(config.thread, origin), places, ..config }
+        let (thread, origins) = (self.thread(config.thread, origin), self.order.count());
+        Config { thread, origin, origins, places, ..config }
     }
 
     /// The plan of one origin: its addresses, TLS and targets, and its share of the connection

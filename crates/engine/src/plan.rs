@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trueload_drive::{Choice, Rates, Settings};
-use trueload_load::{Arrivals, Load, Recording, Stage, Stop};
+use trueload_drive::{Rates, Settings};
+use trueload_load::{Arrivals, Load, Recording, Stop};
 use trueload_wire::http2::hpack::TABLE_BYTES_MOST;
 use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
 use trueload_wire::tls::client;
@@ -17,7 +17,7 @@ use crate::loading;
 use crate::origins;
 use crate::protocol::{
     ArrivalsPlan, DriverPlan, ExchangePlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PartPlan,
-    PhasePlan, StagePlan, StopPlan, StreamEndPlan, StreamKindPlan,
+    PhasePlan, StopPlan, StreamEndPlan, StreamKindPlan,
 };
 use crate::replay;
 use crate::request;
@@ -231,12 +231,7 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
 }
 
 pub(crate) fn settings(driver: DriverPlan, spin_ns: u64, rates: Rates) -> Settings {
-    let choice = match driver {
-        DriverPlan::Auto => Choice::Auto,
-        DriverPlan::IoUring => Choice::Uring,
-        DriverPlan::Epoll => Choice::Epoll,
-    };
-    Settings { choice, spin_ns, rates }
+    Settings { choice: driver, spin_ns, rates }
 }
 
 /// How fast each connection of a generator reads and writes.
@@ -330,24 +325,19 @@ pub(crate) fn check_divisible(phase: &PhasePlan) -> Result<(), Failure> {
 
 /// The load of a phase; `recording` is that of the plan's replay.
 pub(crate) fn load(plan: &LoadPlan, recording: Option<&Arc<Recording>>) -> Load {
-    let stages = |plans: &[StagePlan]| -> Arc<[Stage]> {
-        let stage = |plan: &StagePlan| Stage { ns: plan.ns, from: plan.from, to: plan.to };
-        plans.iter().map(stage).collect()
-    };
     match plan {
-        LoadPlan::Closed { active } => Load::Closed { active: stages(active) },
+        LoadPlan::Closed { active } => Load::Closed { active: active.as_slice().into() },
         LoadPlan::Turns { concurrent } => Load::Turns { concurrent: *concurrent },
-        LoadPlan::Open { stages: plans, arrivals, seed, from_ns } => match (arrivals, recording) {
-            (ArrivalsPlan::Recorded, Some(recording)) => {
-                Load::Recorded { recording: Arc::clone(recording), from_ns: *from_ns }
-            }
-            (ArrivalsPlan::Poisson, _) => {
-                Load::Open { stages: stages(plans), arrivals: Arrivals::Poisson { seed: *seed } }
-            }
-            (ArrivalsPlan::Constant | ArrivalsPlan::Recorded, _) => {
-                Load::Open { stages: stages(plans), arrivals: Arrivals::Constant }
-            }
-        },
+        LoadPlan::Open { stages, arrivals, seed, from_ns } => {
+            let arrivals = match (arrivals, recording) {
+                (ArrivalsPlan::Recorded, Some(recording)) => {
+                    return Load::Recorded { recording: Arc::clone(recording), from_ns: *from_ns };
+                }
+                (ArrivalsPlan::Poisson, _) => Arrivals::Poisson { seed: *seed },
+                (ArrivalsPlan::Constant | ArrivalsPlan::Recorded, _) => Arrivals::Constant,
+            };
+            Load::Open { stages: stages.as_slice().into(), arrivals }
+        }
     }
 }
 
@@ -388,6 +378,8 @@ pub(crate) fn config(
         seed: plan.seed,
         thread,
         threads,
+        origin: 0,
+        origins: 1,
         places: None,
         turns,
     })

@@ -12,47 +12,35 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use trueload_meter::{
     Bin, Counts, Datagrams, Deliveries, Early, EncodedTimes, Failed, FlowReport, Kinds, Openings,
-    Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter,
+    Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, is_zero,
 };
 use trueload_wire::account::Account;
 
-mod address;
 mod connections;
-mod cpu_looks;
 mod data;
 mod exchange;
-mod faults;
 mod generator;
 mod origins;
 mod part;
-mod ready;
 mod replay;
 mod requests;
 mod scenario;
-mod seen;
-mod serve;
-mod served;
-mod stages;
+mod server;
 mod tls;
 
-pub use address::AddressPlan;
-pub use connections::Connections;
-pub use cpu_looks::CpuLooks;
+pub use connections::{Connections, Ready};
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
 pub use exchange::{ExchangePlan, Http2Plan, ServicePlan, WindowsPlan};
-pub use faults::FaultsPlan;
 pub use generator::{Generator, Lateness, Stalls};
-pub use origins::{OriginConnections, OriginPlan};
-pub use part::{Machine, MachineShares, PartPlan, SharePlan};
-pub use ready::Ready;
+pub use origins::{AddressPlan, OriginConnections, OriginPlan};
+pub use part::{CpuLooks, Machine, MachineShares, PartPlan, SharePlan};
 pub use replay::{RecordedRequest, ReplayPlan};
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetPlan};
 pub use scenario::{FromPlan, StepPlan, TakePlan, ThinkPlan};
-pub use seen::{Concurrent, Interval, Span};
-pub use serve::ServePlan;
-pub use served::Served;
-pub use stages::{ArrivalsPlan, StagePlan, StopPlan};
+pub use server::{Concurrent, FaultsPlan, Interval, ServePlan, Served, Span};
 pub use tls::{ServeTlsPlan, TlsPlan, TrustPlan};
+pub use trueload_drive::Choice as DriverPlan;
+pub use trueload_load::Stage as StagePlan;
 pub use trueload_wire::parts::{End as StreamEndPlan, Kind as StreamKindPlan, Rule as StreamPlan};
 pub use trueload_wire::tls::Secured as Tls;
 
@@ -225,19 +213,6 @@ pub struct GeneratePlan {
     pub part: PartPlan,
 }
 
-/// The way in which sockets are driven.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DriverPlan {
-    /// The fastest way that the kernel permits.
-    #[default]
-    Auto,
-    /// `io_uring`, or epoll if it is not available.
-    IoUring,
-    /// epoll.
-    Epoll,
-}
-
 /// One phase over the existing connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -292,6 +267,34 @@ pub enum LoadPlan {
     Turns {
         /// In flight: sent, and without a receipt.
         concurrent: u32,
+    },
+}
+
+/// How the requests of an open loop are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalsPlan {
+    /// At equal intervals.
+    Constant,
+    /// At exponentially distributed intervals.
+    Poisson,
+    /// At the times of the plan's `replay`. `stages` then only describe the rate.
+    Recorded,
+}
+
+/// When to stop sending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum StopPlan {
+    /// After this time.
+    Duration {
+        /// Length of the phase.
+        ns: u64,
+    },
+    /// After this many requests, divided among the connections.
+    Requests {
+        /// Requests in all; sessions in all, if there is a scenario.
+        count: u64,
     },
 }
 
@@ -399,11 +402,6 @@ pub enum FromEngine {
 /// sums of 128 bits.
 fn untagged<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
     serde_json::from_value(serde_json::Value::deserialize(from)?).map_err(D::Error::custom)
-}
-
-/// Whether a count is zero, so that it is left out.
-pub(crate) fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Progress of a phase since the tick before.

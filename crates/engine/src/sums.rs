@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Class, Deliveries, Meter, SlotSums, Sparse, SumNs};
+use trueload_meter::{Class, Merge, SlotSums, SumNs};
 use trueload_wire::account::Account;
 
 use crate::exchange;
@@ -12,17 +12,15 @@ use crate::generator::{self, Connected, DoneReport, TickReport};
 use crate::protocol::{Connections, DataUse, GeneratePlan, Generator, Lateness, Measurement, Tick};
 use crate::threads::Driven;
 
-pub(crate) fn add(into: &mut Sparse, from: impl Iterator<Item = (u32, u64)>) {
-    for (index, count) in from {
-        *into.entry(index).or_default() += count;
+pub(crate) fn add<K: Ord>(into: &mut BTreeMap<K, u64>, from: impl Iterator<Item = (K, u64)>) {
+    for (key, count) in from {
+        *into.entry(key).or_default() += count;
     }
 }
 
 pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<Class, u64> {
     let mut sums = BTreeMap::new();
-    for (class, count) in counts {
-        *sums.entry(*class).or_default() += count;
-    }
+    add(&mut sums, counts.iter().copied());
     sums
 }
 
@@ -68,7 +66,7 @@ pub(crate) fn measurement(
     driven: &Driven,
     requested: u32,
     set_up: &Connected,
-    threads: Vec<DoneReport>,
+    mut threads: Vec<DoneReport>,
 ) -> Measurement {
     let started_ns = threads.iter().map(|thread| thread.started_ns).min().unwrap_or(0);
     let began_ns = threads.iter().map(|thread| thread.began_ns).min().unwrap_or(0);
@@ -80,8 +78,9 @@ pub(crate) fn measurement(
     let partial = threads.iter().any(|thread| thread.partial);
     let generator = generator(plan, driven, &threads);
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
-    let (reasons, deliveries, http2) = (reasons(&found), deliveries(&threads), http2(&threads));
-    let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
+    let (reasons, http2) = (reasons(&found), http2(&threads));
+    let deliveries = merged(threads.iter_mut().filter_map(|thread| thread.deliveries.take()));
+    let mut meter = merged(threads.into_iter().map(|thread| thread.meter)).unwrap_or_default();
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let times = std::mem::take(&mut meter.times).encoded();
     let permitted_ns = SumNs::try_from(meter.permitted_ns).unwrap_or(0);
@@ -178,25 +177,11 @@ fn http2(threads: &[DoneReport]) -> Option<Account> {
     Some(sum)
 }
 
-/// The fate of a broadcast at its receivers.
-fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
-    let mut sum: Option<Deliveries> = None;
-    for found in threads.iter().filter_map(|thread| thread.deliveries.as_ref()) {
-        sum.get_or_insert_default().merge(found);
-    }
-    sum
-}
-
-/// Merges all meters into the first, so that a single one is not copied.
-fn merged(meters: impl Iterator<Item = Meter>) -> Meter {
-    let mut sum: Option<Meter> = None;
-    for meter in meters {
-        match &mut sum {
-            None => sum = Some(meter),
-            Some(sum) => sum.merge(&meter),
-        }
-    }
-    sum.unwrap_or_default()
+fn merged<T: Merge>(parts: impl Iterator<Item = T>) -> Option<T> {
+    parts.reduce(|mut sum, part| {
+        sum.merge(&part);
+        sum
+    })
 }
 
 /// The time between the first and the last thread to begin; none with a single thread.
@@ -204,12 +189,6 @@ fn start_skew_ns(plan: &GeneratePlan, threads: &[DoneReport]) -> Option<u64> {
     let began_ns = || threads.iter().map(|thread| thread.began_ns);
     let (first_ns, last_ns) = (began_ns().min()?, began_ns().max()?);
     (plan.threads > 1).then(|| last_ns - first_ns)
-}
-
-/// The busy time. Polls without an event look like work but are not: a thread that spins has time
-/// to spare.
-fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
-    wanted_ns.saturating_sub(spun_ns)
 }
 
 fn lateness(threads: &[DoneReport]) -> Lateness {
@@ -230,7 +209,8 @@ fn lateness(threads: &[DoneReport]) -> Lateness {
 fn generator(plan: &GeneratePlan, driven: &Driven, threads: &[DoneReport]) -> Generator {
     // Of the time since a thread began: its engine may have joined others late in the window.
     let shares = threads.iter().map(|thread| {
-        let busy_ns = busy(thread.used.wanted_ns, thread.spun_ns);
+        // Polls without an event look like work but are not: a thread that spins has time to spare.
+        let busy_ns = thread.used.wanted_ns.saturating_sub(thread.spun_ns);
         busy_ns as f64 / thread.stopped_ns.saturating_sub(thread.began_ns).max(1) as f64
     });
     let saturation = shares.fold(0.0, f64::max);
@@ -249,18 +229,5 @@ fn generator(plan: &GeneratePlan, driven: &Driven, threads: &[DoneReport]) -> Ge
         peak_rss_bytes: peak_rss_bytes(),
         lateness: lateness(threads),
         machine: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_polls_in_vain_is_not_busy() {
-        let cases = [(900, 0, 900), (900, 800, 100), (1000, 1000, 0), (500, 600, 0)];
-        for (wanted_ns, spun_ns, busy_ns) in cases {
-            assert_eq!(busy(wanted_ns, spun_ns), busy_ns, "{wanted_ns} less {spun_ns}");
-        }
     }
 }

@@ -11,7 +11,7 @@ use trueload_engine::server::websocket::{Hub, Server};
 use trueload_engine::server::{Command, Report, Watch};
 use trueload_wire::message;
 use trueload_wire::shootout::{Dialect, Joining, Key, Parsed};
-use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, send};
+use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, fake, send};
 
 use crate::common::{Wire, run_to, token};
 
@@ -233,9 +233,9 @@ fn every_message_to_echo_comes_back_as_it_came() {
     let mut client = world.open(0, "/echo?a=b");
     let mut frames = Vec::new();
     send::message(&mut frames, Kind::Text, b"hello", MASK);
-    send::fragment(&mut frames, Some(Kind::Binary), false, b"in ", MASK);
-    send::ping(&mut frames, b"p", MASK);
-    send::fragment(&mut frames, None, true, b"parts", MASK);
+    fake::fragment(&mut frames, Some(Kind::Binary), false, b"in ", MASK);
+    fake::ping(&mut frames, b"p", MASK);
+    fake::fragment(&mut frames, None, true, b"parts", MASK);
     for byte in &frames {
         world.send(&client, &[*byte]);
     }
@@ -393,7 +393,7 @@ fn a_close_is_answered_and_the_connection_ends() {
         let mut client = world.open(0, "/echo");
         let mut frame = Vec::new();
         send::close(&mut frame, code, "bye", MASK);
-        send::ping(&mut frame, b"behind", MASK);
+        fake::ping(&mut frame, b"behind", MASK);
         world.send(&client, &frame);
         assert_eq!(world.received(&mut client), [answer]);
         assert!(world.is_closed(&client));
@@ -501,7 +501,7 @@ proptest! {
                 1 => Dialect::Json.write_broadcast(key, b"x", &mut text),
                 2 => text.extend_from_slice(padding),
                 3 => {
-                    send::ping(&mut wire, padding, MASK);
+                    fake::ping(&mut wire, padding, MASK);
                     continue;
                 }
                 _ => text.extend_from_slice(b"{}"),

@@ -6,17 +6,22 @@
 //! thus share one code path. Nothing is queued: a late arrival is still the next one drawn, however
 //! late.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::mix::mix64;
 use super::origins::Places;
 
-/// A stretch of time in which a quantity changes linearly from one value to another.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A stretch of time in which a quantity changes linearly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "StagePlan")]
 pub struct Stage {
-    /// The duration, in ns.
+    /// Its length, in ns.
     pub ns: u64,
-    /// The value at the beginning.
+    /// The value at its beginning.
     pub from: f64,
-    /// The value at the end.
+    /// The value at its end.
     pub to: f64,
 }
 
@@ -121,27 +126,12 @@ impl Schedule {
     /// The arrivals of thread `thread` of `threads`: every `threads`-th arrival of the schedule
     /// that a single thread would have. All threads together send exactly what the seed decides.
     pub fn new(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Self {
-        Schedule::of_origin(stages, arrivals, thread, threads, None)
+        Schedule::from(stages, arrivals, thread, threads, None, 0)
     }
 
-    /// The same for one of several origins: only the arrivals at its places.
-    pub fn of_origin(
-        stages: &[Stage],
-        arrivals: Arrivals,
-        thread: u32,
-        threads: u32,
-        places: Option<Places>,
-    ) -> Self {
-        let chance = match arrivals {
-            Arrivals::Constant => None,
-            Arrivals::Poisson { seed } => Some(Chance::new(seed)),
-        };
-        Schedule::begun(stages.to_vec(), chance, thread, threads, places, 0)
-    }
-
-    /// The arrivals from `from_ns` on, for threads that divide a schedule anew then. Even arrivals
-    /// go on as before. Random ones are drawn anew: they have no memory, and nobody has to draw
-    /// those before.
+    /// The same from `from_ns` on, for threads that divide a schedule anew then; with one of
+    /// several origins, only the arrivals at its places. Even arrivals go on as before. Random ones
+    /// are drawn anew: they have no memory, and nobody has to draw those before.
     pub fn from(
         stages: &[Stage],
         arrivals: Arrivals,
@@ -150,32 +140,14 @@ impl Schedule {
         places: Option<Places>,
         from_ns: u64,
     ) -> Self {
-        match arrivals {
-            Arrivals::Poisson { seed } if from_ns > 0 => {
-                let chance = Some(Chance::new(mix64(seed) ^ from_ns));
-                let rest = stages_from(stages, from_ns);
-                Schedule::begun(rest, chance, thread, threads, places, from_ns)
-            }
-            _ => {
-                let mut whole = Schedule::of_origin(stages, arrivals, thread, threads, places);
-                whole.skip_until(from_ns);
-                whole
-            }
-        }
-    }
-
-    /// A schedule whose first stage begins at `before_ns`.
-    fn begun(
-        stages: Vec<Stage>,
-        chance: Option<Chance>,
-        thread: u32,
-        threads: u32,
-        places: Option<Places>,
-        before_ns: u64,
-    ) -> Self {
+        let (seed, before_ns) = match arrivals {
+            Arrivals::Constant => (None, 0),
+            Arrivals::Poisson { seed } if from_ns > 0 => (Some(mix64(seed) ^ from_ns), from_ns),
+            Arrivals::Poisson { seed } => (Some(seed), 0),
+        };
         let turn = u64::from(thread);
         let mut schedule = Schedule {
-            stages,
+            stages: stages_from(stages, before_ns),
             stage: 0,
             before_ns,
             before_units: 0.0,
@@ -184,7 +156,7 @@ impl Schedule {
             turn,
             threads: u64::from(threads.max(1)),
             places,
-            chance,
+            chance: seed.map(Chance::new),
             next_ns: None,
             then: None,
         };
@@ -193,6 +165,7 @@ impl Schedule {
             Some(chance) => chance.sum(0.0, schedule.number + 1),
         };
         schedule.next_ns = schedule.place();
+        schedule.skip_until(from_ns);
         schedule
     }
 

@@ -42,7 +42,7 @@ crate::merged! {
 
 /// Whether a count is zero, so that JSON leaves it out.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
-pub(crate) fn is_zero(count: &u64) -> bool {
+pub fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

@@ -33,7 +33,7 @@ mod work;
 
 pub use backlog::Backlog;
 pub use class::Class;
-pub use counts::Counts;
+pub use counts::{Counts, is_zero};
 pub use datagrams::Datagrams;
 pub use early::Early;
 pub use flow::{Flow, FlowReport};

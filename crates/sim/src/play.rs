@@ -127,6 +127,8 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
         seed: scenario.seed,
         thread,
         threads: threads_of(scenario, thread),
+        origin: 0,
+        origins: 1,
         places: None,
         turns: None,
     }

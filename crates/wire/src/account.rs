@@ -25,38 +25,24 @@ pub struct Waits<N = u64> {
     pub receive_stream: N,
 }
 
-impl Waits {
-    pub(crate) const NONE: Waits = Waits {
-        queued: 0,
-        stream: 0,
-        send_connection: 0,
-        send_stream: 0,
-        receive_connection: 0,
-        receive_stream: 0,
-    };
-
-    /// Their number, each for this time.
-    pub(crate) fn over(&self, ns: u64) -> Waits<u128> {
-        let over = |number: u64| u128::from(number) * u128::from(ns);
+impl<N: Copy> Waits<N> {
+    /// Each number, joined with its counterpart.
+    fn joined<M: Copy, J>(&self, other: &Waits<M>, join: impl Fn(N, M) -> J) -> Waits<J> {
         Waits {
-            queued: over(self.queued),
-            stream: over(self.stream),
-            send_connection: over(self.send_connection),
-            send_stream: over(self.send_stream),
-            receive_connection: over(self.receive_connection),
-            receive_stream: over(self.receive_stream),
+            queued: join(self.queued, other.queued),
+            stream: join(self.stream, other.stream),
+            send_connection: join(self.send_connection, other.send_connection),
+            send_stream: join(self.send_stream, other.send_stream),
+            receive_connection: join(self.receive_connection, other.receive_connection),
+            receive_stream: join(self.receive_stream, other.receive_stream),
         }
     }
 }
 
 impl Waits<u128> {
-    pub(crate) fn add(&mut self, other: &Waits<u128>) {
-        self.queued += other.queued;
-        self.stream += other.stream;
-        self.send_connection += other.send_connection;
-        self.send_stream += other.send_stream;
-        self.receive_connection += other.receive_connection;
-        self.receive_stream += other.receive_stream;
+    /// Adds what waits, each for this time.
+    pub(crate) fn add_over(&mut self, waits: &Waits, ns: u64) {
+        *self = self.joined(waits, |sum, number| sum + u128::from(number) * u128::from(ns));
     }
 }
 
@@ -72,9 +58,9 @@ pub struct HeaderBytes {
 
 impl HeaderBytes {
     #[inline]
-    pub(crate) fn note(&mut self, plain: u64, coded: usize) {
+    pub(crate) fn note(&mut self, plain: u64, coded: u64) {
         self.plain += plain;
-        self.coded += coded as u64;
+        self.coded += coded;
     }
 }
 
@@ -158,13 +144,9 @@ impl Account {
         self.returned += other.returned;
         self.resets += other.resets;
         self.open_ns += other.open_ns;
-        self.waits_ns.add(&other.waits_ns);
-        for (mine, theirs) in
-            [(&mut self.headers_out, other.headers_out), (&mut self.headers_in, other.headers_in)]
-        {
-            mine.plain += theirs.plain;
-            mine.coded += theirs.coded;
-        }
+        self.waits_ns = self.waits_ns.joined(&other.waits_ns, |mine, theirs| mine + theirs);
+        self.headers_out.note(other.headers_out.plain, other.headers_out.coded);
+        self.headers_in.note(other.headers_in.plain, other.headers_in.coded);
         self.max_concurrent_streams.merge(&other.max_concurrent_streams);
         self.initial_window_size.merge(&other.initial_window_size);
         self.max_frame_size.merge(&other.max_frame_size);

@@ -13,12 +13,11 @@ from urllib.parse import urlsplit
 from trueload.assemble.machine import MachineUse, RunProcesses, machine_use
 from trueload.assemble.observation import HostSample
 from trueload.assemble.server import allowed_cpus, make_server, over_window, tree_throttled_share
-from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
+from trueload.assemble.unfinished import NO_COUNTS, NO_HISTOGRAMS
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S
-from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.flow import Flow
 from trueload.protocol.plan import Closed, Generate, Phase, Requests
 from trueload.protocol.server_report import ServerReport
@@ -39,10 +38,8 @@ from trueload.record.schema import (
     Warmup,
     Window,
 )
-from trueload.units import NS_PER_S
+from trueload.units import NS_PER_MS, NS_PER_S
 from trueload.verdict import judge
-
-NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ class PhaseLog:
         yield from self.bins.latencies() if self.latency is None else (self.latency,)
 
     def add(self, tick: Tick) -> None:
-        """Add one tick."""
         self.first = self.first or tick
         self.last = tick
         since_ns = tick.at_ns - (self.first.at_ns if self.started_ns is None else self.started_ns)

@@ -1,18 +1,18 @@
 """Makes the record of a trial from what was observed: a pure step after everything has ended.
 
 How: ``Observation`` holds the facts in the order in which they came in (ready, phases, ticks,
-samples, trouble). With the engine's measurement of the window the record is complete. Without one,
-as when the engine died, it is made from the last ticks, is partial, and says why in ``trouble``.
+samples, trouble). With the engine's measurement of the window the record is complete. Without one
+it is made from the last ticks (``unfinished``), is partial, and says why in ``trouble``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from trueload import hdr
 from trueload.assemble.hosts import clock_bounds_ns, make_hosts
 from trueload.assemble.machine import MachineUse, RunProcesses, cpu_speeds, machine_use
-from trueload.assemble.observation import HostSample, Observation, PhaseLog
+from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.server import (
     allowed_cpus,
     bytes_per_connection,
@@ -20,15 +20,15 @@ from trueload.assemble.server import (
     make_server,
     tree_throttled_share,
 )
+from trueload.assemble.unfinished import NO_COUNTS, last_counts, measure_from_ticks
 from trueload.machine.accounting import accounts_for_all, covers
-from trueload.protocol import connections, plan
+from trueload.protocol import plan
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan, WsEchoPlan
-from trueload.protocol.plan import Generate, Histograms, Measurement, Ready, Requests
-from trueload.protocol.tick import Counts, Tick
+from trueload.protocol.plan import Generate, Measurement, Ready
 from trueload.record import figures
 from trueload.record.account import TrialFacts
 from trueload.record.accounts import ACCOUNTS
-from trueload.record.accounts.generator_times import CLIENT_TIMES, GeneratorTimes
+from trueload.record.accounts.generator_times import GENERATOR_TIMES, GeneratorTimes
 from trueload.record.accounts.idle import merged_failed
 from trueload.record.groups import make_groups
 from trueload.record.schema import (
@@ -45,7 +45,6 @@ from trueload.record.schema import (
 )
 from trueload.record.throughput import make_tail, make_throughput
 from trueload.request.redact import redact_headers, redact_url
-from trueload.stats import encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
 from trueload.verdict import jain_index, judge, starvation_ns, starved
 from trueload.verdict.weighed import requests_in_unit
@@ -53,27 +52,6 @@ from trueload.verdict.weighed import requests_in_unit
 MEANINGFUL_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
 NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
-NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
-NO_COUNTS = Counts(
-    scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
-)
-# Placeholders for a phase that left no measurement; the record has null in their place.
-NO_CONNECTIONS = connections.Connections(
-    requested=0, established=0, reconnects=0, down=0, outage_ns=0, outages=0, family=""
-)
-NO_SLOTS = connections.Slots(
-    asked=0,
-    never_answered=0,
-    answers_sum=0,
-    answers_sum_squares=0,
-    answers_min=0,
-    answers_max=0,
-    long_waits_ns=(),
-    permitted_ns=0,
-)
-NO_GENERATOR = plan.Generator(
-    driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0
-)
 
 
 def make_record(seen: Observation) -> Record:
@@ -93,7 +71,7 @@ def make_unjudged(seen: Observation) -> Record:
     throughput = _throughput(seen, measured)
     facts = _facts(seen, measured, complete, throughput)
     accounts = {name: each.made(facts) for name, each in ACCOUNTS.items()}
-    generator = _generator(seen, measured, complete, accounts[CLIENT_TIMES.name], machine)
+    generator = _generator(seen, measured, complete, accounts[GENERATOR_TIMES.name], machine)
     hosts = make_hosts(seen, generator, make_unjudged)
     record = Record(
         schema=SCHEMA,
@@ -149,13 +127,9 @@ def _facts(
         origin_urls=seen.origin_urls,
         steps=seen.steps,
         ok_per_s=throughput.ok_per_s,
-        clock_bound_ns=_clock_bound_ns(seen),
+        # By how much times from one host to another are wrong at most; None without such times.
+        clock_bound_ns=max(clock_bounds_ns(seen.hosts), default=seen.clock_bound_ns),
     )
-
-
-def _clock_bound_ns(seen: Observation) -> int | None:
-    """By how much times from one host to another are wrong at most; None without such times."""
-    return max(clock_bounds_ns(seen.hosts), default=seen.clock_bound_ns)
 
 
 def with_joining(measured: Measurement, joined: Measurement) -> Measurement:
@@ -210,83 +184,6 @@ def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> boo
     return measured.partial or not complete
 
 
-def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:
-    """Charge requests with the failures of the connections they would have needed.
-
-    Each class gets its share, rounded down. The classes with the largest remainders get one more
-    each, so that the sum is ``requests``.
-    """
-    total = sum(failed.values())
-    if total == 0:
-        return {}
-    shares = {name: count * requests // total for name, count in failed.items()}
-    by_remainder = sorted(failed, key=lambda name: -(failed[name] * requests % total))
-    for name in by_remainder[: requests - sum(shares.values())]:
-        shares[name] += 1
-    return {name: count for name, count in sorted(shares.items()) if count}
-
-
-def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
-    """Return what is known of a phase that left no measurement.
-
-    Requests that were open at the engine's last tick count as cancelled.
-    """
-    last = log.last
-    counts = _last_counts(last) if last else _counts_without_phase(seen)
-    last_ns = last.at_ns if last else 0
-    started_ns = last_ns if log.started_ns is None else log.started_ns
-    stopped_ns = last_ns if log.stopped_ns is None else log.stopped_ns
-    latency = encode_histogram(merge_sparse(log.latencies()))
-    return Measurement(
-        started_ns=started_ns,
-        window_ns=max(0, stopped_ns - started_ns),
-        drain_ns=max(0, last_ns - stopped_ns),
-        partial=True,
-        counts=counts,
-        bytes_in=last.bytes_in if last else 0,
-        bytes_out=last.bytes_out if last else 0,
-        histograms=NO_HISTOGRAMS.model_copy(update={"latency": latency}),
-        connections=NO_CONNECTIONS.model_copy(
-            update={
-                "requested": seen.generate.connections,
-                "established": seen.ready.established if seen.ready else 0,
-            }
-        ),
-        slots=NO_SLOTS,
-        series=log.bins.seconds(),
-        generator=NO_GENERATOR,
-    )
-
-
-def _counts_without_phase(seen: Observation) -> Counts:
-    """The counts if nothing was sent: without a connection, or if the trial ended before."""
-    if seen.resolve_failed:
-        failed = {"dns": seen.generate.connections}
-    elif seen.ready is not None and seen.ready.established == 0:
-        failed = seen.ready.failed
-    else:
-        return NO_COUNTS
-    stop = seen.window.stop
-    requests = stop.count if isinstance(stop, Requests) else seen.generate.connections
-    charged = charge(failed, requests)
-    issued = sum(charged.values())
-    return NO_COUNTS.model_copy(update={"scheduled": issued, "issued": issued, "failed": charged})
-
-
-def _last_counts(tick: Tick) -> Counts:
-    counts = tick.counts
-    settled = counts.ok + sum(counts.failed.values())
-    issued = max(counts.issued, settled)
-    return counts.model_copy(
-        update={
-            "issued": issued,
-            "cancelled": issued - settled,
-            "unsent": max(0, counts.scheduled - issued),
-            "scheduled": max(counts.scheduled, issued),
-        }
-    )
-
-
 def _warmup(seen: Observation) -> Warmup:
     if seen.warmup is None:
         return Warmup(counts=NO_COUNTS, wall_s=0.0)
@@ -303,7 +200,7 @@ def _warmup(seen: Observation) -> Warmup:
         return Warmup(counts=NO_COUNTS, wall_s=0.0)
     first_ns = log.first.at_ns if log.started_ns is None else log.started_ns
     wall_ns = log.last.at_ns - first_ns
-    return Warmup(counts=_last_counts(log.last), wall_s=wall_ns / NS_PER_S)
+    return Warmup(counts=last_counts(log.last), wall_s=wall_ns / NS_PER_S)
 
 
 def _throughput(seen: Observation, measured: Measurement) -> Throughput:
@@ -323,6 +220,7 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
     nothing_there = ready is not None and ready.established == 0
     known = complete or nothing_there or seen.resolve_failed
     refused = complete and is_nobody_there(seen.measurements())
+    reasons = {**found.reasons, **(ready.reasons if ready else {})}
     return Connections(
         requested=found.requested,
         established=0 if refused else found.established,
@@ -342,17 +240,13 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
         family=found.family or _family(ready),
         address=ready.address if ready else None,
         connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
-        reasons=_redacted_reasons({**found.reasons, **(ready.reasons if ready else {})}),
+        reasons={name: _without_secrets(why) for name, why in reasons.items()},
         server_files=seen.server_files,
     )
 
 
-def _redacted_reasons(reasons: Mapping[str, str]) -> dict[str, str]:
-    """The engine's reasons, without secrets in the URL that a redirect leads to."""
-    return {name: _without_secrets(why) for name, why in reasons.items()}
-
-
 def _without_secrets(why: str) -> str:
+    """A reason of the engine's, without secrets in the URL that a redirect leads to."""
     before, found, url = why.partition(REDIRECT)
     return before + found + redact_url(url) if found else why
 

@@ -20,12 +20,13 @@ from trueload.commands.output import (
     at_terminal,
     code_after,
     exit_code,
+    report_rulings,
     report_shortfall,
     write_json,
 )
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode
-from trueload.report.ab import PairedTrials, compared, crossed_sentence, paired_json, paired_lines
+from trueload.report.ab import PairedTrials, compared, paired_json, paired_lines
 from trueload.report.colour import write_lines
 from trueload.report.compare import render
 
@@ -44,7 +45,6 @@ Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("ab", help=HELP)(command(read_ab, run_ab))
 
 
@@ -59,9 +59,7 @@ def run_ab(job: AbJob) -> int:
     with at_terminal(first, "ab") as (interrupt, watch):
         done, saved = measure_ab(job, interrupt, watch=watch)
         strict, interrupted = first.given.strict, interrupt.requested
-        code = exit_code(done.records, (), interrupted=interrupted, strict=strict)
-        if code == ExitCode.OK and done.crossed:
-            code = ExitCode.THRESHOLD
+        code = exit_code(done.records, done.rulings, interrupted=interrupted, strict=strict)
         return code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
 
 
@@ -76,8 +74,7 @@ def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:
         write_json(Path("-"), paired_json(done, saved.run_id))
     elif not as_text:
         sys.stdout.write(render(compared(done), job.format))
-    for each in done.crossed:
-        sys.stderr.write(f"threshold crossed: {crossed_sentence(each)}\n")
+    report_rulings(done.rulings)
     for turn, record in done.taken:
         report_shortfall(job.jobs["ab".index(turn.letter)], [record])
     return saved.report_unsaved(unwritten)

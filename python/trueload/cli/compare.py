@@ -14,29 +14,13 @@ from trueload.commands.options import OutputOption, check_writable
 from trueload.commands.stored_runs import complete_run
 from trueload.compare.difference import MORE_TRIALS, too_few_trials
 from trueload.compare.run_records import read_side
-from trueload.compare.trials import (
-    Comparison,
-    RowCrossing,
-    compare,
-    crossed_rows,
-    primary_of,
-    with_metrics,
-)
+from trueload.compare.trials import Comparison, compare
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import write_text
 from trueload.record.thresholds import RATIO, parse_condition
-from trueload.report.compare import ShownComparison, render
+from trueload.report.compare import ShownComparison, render, threshold_lines
 from trueload.store.runs import Store
 from trueload.text import plain
-
-HELP = """Compare two runs by the ratio of each figure, with the interval in which it lies.
-
-The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
-store, or a file of `runs export --format json`.
-
-Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
-"""
-
 
 BaseArgument = Annotated[
     str,
@@ -60,13 +44,19 @@ NewArgument = Annotated[
 def compare_runs(
     base: BaseArgument, new: NewArgument, given: RatioOptions, output: OutputOption = None
 ) -> int:
-    """Read both, compare, show; the exit code follows."""
+    """Compare two runs by the ratio of each figure, with the interval in which it lies.
+
+    The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
+    store, or a file of `runs export --format json`.
+
+    Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
+    """
     conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
     check_writable(output, "-o")
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open())
         before, after = read_side(base, store), read_side(new, store)
-    comparison = compare(before.rows, after.rows, with_metrics(conditions), primary_of(conditions))
+    comparison = compare(before.rows, after.rows, conditions)
     if not comparison.rows:
         one, other = (
             f"'{plain(names[0])}'" if names[0] else "one row without a name"
@@ -78,17 +68,10 @@ def compare_runs(
         )
     if conditions:
         _refuse_too_few(comparison)
-    crossed = crossed_rows(comparison, conditions)
-    code = exit_code(comparison, crossed)
-    text = render(
-        ShownComparison(before.name, after.name, comparison, tuple(crossed)), given.format
-    )
+    code = exit_code(comparison)
+    text = render(ShownComparison(before.name, after.name, comparison), given.format)
     if given.format != "text" or output is not None:
-        for each in crossed:
-            sys.stderr.write(f"threshold crossed: {each.sentence()}\n")
-    if output is None or str(output) == "-":
-        sys.stdout.write(text)
-        return code
+        sys.stderr.writelines(f"{line}\n" for line in threshold_lines(comparison))
     try:
         write_text(output, text)
     except UserError as error:
@@ -104,12 +87,12 @@ def _refuse_too_few(comparison: Comparison) -> None:
             raise UserError(f"--fail-on cannot be judged{of}: {why}", MORE_TRIALS)
 
 
-def exit_code(comparison: Comparison, crossed: list[RowCrossing]) -> ExitCode:
-    """Return 4 if a row lost its validity, or none is valid; 1 for a crossed condition. Pure.
+def exit_code(comparison: Comparison) -> ExitCode:
+    """Return 4 if a condition is undecided, 1 if one is crossed, else 0. Pure.
 
-    Conditions count on valid rows only.
+    Without conditions it is 4 if a row lost its validity, or none is valid.
     """
-    spoiled = any(r.new_verdict == "invalid" != r.base_verdict for r in comparison.rows)
-    if spoiled or all(row.verdict == "invalid" for row in comparison.rows):
+    states = {each.ruling.state for each in comparison.rulings}
+    if "undecided" in states or (comparison.spoiled and not states):
         return ExitCode.INVALID
-    return ExitCode.THRESHOLD if crossed else ExitCode.OK
+    return ExitCode.THRESHOLD if "crossed" in states else ExitCode.OK

@@ -24,15 +24,6 @@ VARIABLE = "_TRUELOAD_COMPLETE"
 # The variables in which the shells' scripts pass the words of the line.
 _WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
-HELP = """Print the completion script for a shell.
-
-To switch completion on in the current shell, run eval "$(trueload completion bash)", in zsh with
-zsh in place of bash. In fish, run trueload completion fish | source. To keep it on, add that line
-to the shell's start file.
-
-Example: trueload completion bash
-"""
-
 
 class Shell(StrEnum):
     """The shells that can complete."""
@@ -49,12 +40,19 @@ ShellArgument = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("completion", help=HELP)(print_script)
+    app.command("completion")(print_script)
 
 
 def print_script(shell: ShellArgument) -> int:
-    """The script of typer. zsh loads it from a file only if `#compdef` is its first line."""
+    """Print the completion script for a shell.
+
+    To switch completion on in the current shell, run eval "$(trueload completion bash)", in zsh
+    with zsh in place of bash. In fish, run trueload completion fish | source. To keep it on, add
+    that line to the shell's start file.
+
+    Example: trueload completion bash
+    """
+    # zsh loads it from a file only if `#compdef` is its first line.
     with contextlib.redirect_stdout(io.StringIO()) as script:
         _do(typer.core.TyperGroup(name="trueload"), f"source_{shell}")
     sys.stdout.write(script.getvalue().strip() + "\n")

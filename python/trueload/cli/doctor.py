@@ -19,7 +19,7 @@ from trueload.commands.flags import with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.options import AsJsonOption
 from trueload.commands.output import announce
-from trueload.commands.place_options import check_all_at_start, read_where
+from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
@@ -39,11 +39,10 @@ PLANNED_NS = 10 * NS_PER_S  # what the hosts are needed for, besides the margin 
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("doctor")(show_doctor)
 
 
-@with_flags_of(read_where, without=("server_place", "server_pid"))
+@with_flags_of(read_placement, without=("server_place", "server_pid"))
 def show_doctor(
     quick: Annotated[
         bool,
@@ -64,10 +63,10 @@ def show_doctor(
 
     Example: trueload doctor --place ssh:load1 --place ssh:load2
     """
-    where = read_where(**place_flags)
-    check_all_at_start(where, "a check of hosts")
-    if where.is_named:
-        hosts = [(place, doctor.examine(facts)) for place, facts in gather_all(where, quick)]
+    placement = read_placement(**place_flags)
+    check_all_at_start(placement, "a check of hosts")
+    if placement.is_named:
+        hosts = [(place, doctor.examine(facts)) for place, facts in gather_all(placement, quick)]
         worst = doctor.worst(finding for _, findings in hosts for finding in findings)
         told = [{"place": place, **_as_json(findings)} for place, findings in hosts]
         shown: dict[str, object] = {"status": worst, "hosts": told}
@@ -82,11 +81,11 @@ def _as_json(findings: list[doctor.Finding]) -> dict[str, object]:
     return {"status": doctor.worst(findings), "findings": [asdict(each) for each in findings]}
 
 
-def gather_all(where: Placement, quick: bool) -> list[tuple[str, doctor.Facts]]:
+def gather_all(placement: Placement, quick: bool) -> list[tuple[str, doctor.Facts]]:
     """Gather every fact about these hosts, in their order, each by its place's name. Raises
     ``UserError`` if one of them cannot be used."""
-    new = replace(where.new_pods, planned_ns=PLANNED_NS)
-    with open_places(replace(where, new_pods=new), find_engine(), announce=announce) as hosts:
+    new = replace(placement.new_pods, planned_ns=PLANNED_NS)
+    with open_places(replace(placement, new_pods=new), find_engine(), announce=announce) as hosts:
         places = [host.place for host in hosts]
         there = [place for place in places if not isinstance(place, LocalPlace)]
         # The other hosts are idle meanwhile: some may be on this machine.

@@ -14,6 +14,7 @@ from trueload.files.outputs import write_text
 from trueload.request.har import parse_har
 from trueload.request.har_scenario import scenario_of
 from trueload.request.recording import HAR_BYTES_MAX
+from trueload.units import counted
 
 HarArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="HAR file of a browser; - for stdin.")
@@ -29,7 +30,6 @@ HostOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     group = typer.Typer(help="Make a scenario of recorded traffic.")
     group.command("har")(import_har)
     app.add_typer(group, name="import")
@@ -45,9 +45,8 @@ def import_har(file: HarArgument, host: HostOption = None, output: OutputOption 
     shown = "the HAR file on stdin" if str(file) == "-" else f"the HAR file {str(file)!r}"
     content = read_input(file, HAR_BYTES_MAX, shown, "at most {} MiB")
     text, steps = scenario_of(parse_har(content, shown), shown, host)
-    if output is None:
-        sys.stdout.write(text)
-        return
     write_text(output, text)
-    sys.stderr.write(f"wrote {output}: {steps} {'step' if steps == 1 else 'steps'}\n")
+    if output is None:
+        return
+    sys.stderr.write(f"wrote {output}: {counted(steps, 'step')}\n")
     sys.stderr.write(f"next: trueload http --scenario {output} URL\n")

@@ -28,14 +28,6 @@ from trueload.store.runs import Store
 if TYPE_CHECKING:
     from trueload.report.html.page import Plot
 
-HELP = """Write runs as one HTML page to look at, send and print.
-
-It has a summary in words, rankings, latency curves, checks with what to do, the environment, and
-the commands to repeat the runs. It needs no network and runs no script. Several runs are shown
-side by side.
-
-Example: trueload report last -o report.html
-"""
 RUNS_MAX = 12
 
 RunsArgument = Annotated[
@@ -62,12 +54,18 @@ PlotsOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("report", help=HELP)(report)
+    app.command("report")(report)
 
 
 def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = None) -> int:
-    """Read the runs, draw, write."""
+    """Write runs as one HTML page to look at, send and print.
+
+    It has a summary in words, rankings, latency curves, checks with what to do, the environment,
+    and the commands to repeat the runs. It needs no network and runs no script. Several runs are
+    shown side by side.
+
+    Example: trueload report last -o report.html
+    """
     if output is None and plots is None:
         raise UserError(
             "nothing is to be written", "add -o report.html for the page, or --plots DIR"
@@ -81,7 +79,7 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
 
         made = make.make(store, found)
     if output is not None:
-        _write_page(output, make.page(made))
+        write_text(output, make.page(made))
         if str(output) != "-":
             sys.stderr.write(f"written      {output}\n")
     if plots is not None:
@@ -130,13 +128,6 @@ def _check_writable(output: Path | None, plots: Path | None) -> None:
         raise UserError(
             f"{error.filename} cannot be written: {error.strerror}", "name another place"
         ) from error
-
-
-def _write_page(output: Path, text: str) -> None:
-    if str(output) == "-":
-        sys.stdout.write(text)
-    else:
-        write_text(output, text)
 
 
 def _write_plots(folder: Path, plots: Iterable[Plot]) -> None:

@@ -5,14 +5,13 @@ Runs are named by their id, a prefix that only one has, a tag, or ``last``.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
@@ -27,10 +26,11 @@ from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.report import apachebench, table
 from trueload.report.ab import paired_lines, stored_pairs
 from trueload.report.colour import write_lines
-from trueload.report.export import Format, export, run_json, whole_json
+from trueload.report.export import Format, export
+from trueload.report.export.json import run_json, whole_json
 from trueload.report.grid import Grid, text_lines
 from trueload.report.result import result_lines
-from trueload.report.sheets import TRIALS, row_values
+from trueload.report.sheets import trials_sheet
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
 from trueload.report.times import quantile_text
@@ -99,40 +99,21 @@ PublishedOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     runs = typer.Typer(help="List, show, compare, export and delete stored runs.")
-    runs.command(
-        "list", help=("List the stored runs, oldest first.\n\nExample: trueload runs list")
-    )(list_runs)
-    runs.command(
-        "show",
-        help=(
-            "Show a run: its results, and each check with what to do about it.\n\nExample:"
-            " trueload runs show last"
-        ),
-    )(show_run)
-    runs.command(
-        "tag",
-        help=(
-            "Give a run a name that works wherever a run is asked for. If another run has"
-            " that name, the name moves to this one.\n\nExample: trueload runs tag last"
-            " baseline"
-        ),
-    )(tag_run)
-    runs.command(
-        "export",
-        help=(
-            "Export a run for other programs.\n\nExample: trueload runs export last --format"
-            " csv -o run.csv\n\n         trueload runs export last --published"
-        ),
-    )(export_run)
-    runs.command("compare", help=compare.HELP)(compare.compare_runs)
+    runs.command("list")(list_runs)
+    runs.command("show")(show_run)
+    runs.command("tag")(tag_run)
+    runs.command("export")(export_run)
+    runs.command("compare")(compare.compare_runs)
     runs_delete.register(runs)
     app.add_typer(runs, name="runs")
 
 
 def list_runs(as_json: AsJsonOption = False) -> int:
-    """Every run in the store."""
+    """List the stored runs, oldest first.
+
+    Example: trueload runs list
+    """
     with Store.open() as store:
         runs, damaged = store.runs(), store.damaged_runs()
         if as_json:
@@ -172,7 +153,11 @@ def tag_run(
         typer.Option("--delete", help=("Remove the name that RUN gives; the run itself stays.")),
     ] = False,
 ) -> int:
-    """A name for a run."""
+    """Give a run a name that works wherever a run is asked for. If another run has that name, the
+    name moves to this one.
+
+    Example: trueload runs tag last baseline
+    """
     if delete == bool(name):
         raise UserError(
             "either a run and a name, or --delete and a name", "trueload runs tag last baseline"
@@ -191,7 +176,10 @@ def tag_run(
 def show_run(
     run: RunArgument, as_json: AsJsonOption = False, command: CommandOption = False
 ) -> int:
-    """One run, whole."""
+    """Show a run: its results, and each check with what to do about it.
+
+    Example: trueload runs show last
+    """
     with Store.open() as store:
         found = store.find_run(run)
         if command:
@@ -229,7 +217,12 @@ def export_run(
     published: PublishedOption = False,
     output: OutputOption = None,
 ) -> int:
-    """One run, for other programs."""
+    """Export a run for other programs.
+
+    Example: trueload runs export last --format csv -o run.csv
+
+             trueload runs export last --published
+    """
     chosen = _format(format_, published=published)
     check_writable(output, "-o")
     with Store.open() as store:
@@ -238,13 +231,14 @@ def export_run(
         rows = _noting(store.rows(found), damaged)
         if chosen is ExportFormat.PARQUET:
             _write_parquet(found, rows, output)
-        elif published:
-            text = _as_published(store, found, chosen)
-            with _opened(output) as stream:
-                stream.write(text)
         else:
-            with _opened(output) as stream:
-                stream.writelines(export(found, rows, cast(Format, chosen.value)))
+            pieces = (
+                [_as_published(store, found, chosen)]
+                if published
+                else export(found, rows, cast(Format, chosen.value))
+            )
+            with text_output(output, newline="") as stream:
+                stream.writelines(pieces)
         _report_damage(store, damaged)
     return ExitCode.OK
 
@@ -272,11 +266,11 @@ def _as_published(store: Store, run: Run, chosen: ExportFormat) -> str:
 
 
 def _write_parquet(run: Run, rows: Iterable[Row | DamagedRow], output: Path | None) -> None:
-    from trueload.report.parquet import write_parquet
+    from trueload.report.export.parquet import write_parquet
 
     if output is None or str(output) == "-":
         raise UserError("Parquet is no text", "name a file with -o")
-    write_parquet(TRIALS, (row_values(run.id, row) for row in rows), output)
+    write_parquet(trials_sheet(run.id, rows), output)
 
 
 def _noting(
@@ -286,15 +280,6 @@ def _noting(
         if isinstance(row, DamagedRow):
             damaged.append(row)
         yield row
-
-
-@contextlib.contextmanager
-def _opened(output: Path | None) -> Iterator[IO[str]]:
-    if output is None or str(output) == "-":
-        yield sys.stdout
-        return
-    with text_output(output, newline="") as stream:
-        yield stream
 
 
 def _run_head(run: Run) -> list[str]:
@@ -349,7 +334,7 @@ def _suite_lines(store: Store, run: Run) -> list[str]:
 
 def _row_lines(row: Row | DamagedRow) -> list[str]:
     if isinstance(row, DamagedRow):
-        return [f"row {row.number} is damaged: {plain(row.why)}"]
+        return [plain(str(row))]
     labels = " ".join(row.labels.values())
     title = plain(f"row {row.number}  {row.key or labels}".rstrip())
     if row.record is None:

@@ -17,7 +17,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink
 from trueload.store.rows import Run
 from trueload.store.runs import Store
-from trueload.units import AGE_NS_MAX, format_size, parse_duration
+from trueload.units import AGE_NS_MAX, counted, format_size, parse_duration
 
 
 def _age(text: str) -> int:
@@ -47,27 +47,17 @@ KeepOption = Annotated[
 
 
 def register(runs: typer.Typer) -> None:
-    """Add the commands."""
-    runs.command(
-        "delete",
-        help=(
-            "Delete runs for good, and shrink the store. A run in progress is not deleted.\n\n"
-            "Example: trueload runs delete --older-than 30d"
-        ),
-    )(delete)
-    runs.command(
-        "prune",
-        help=(
-            "Delete all runs except the latest, and shrink the store. A run in progress is"
-            " not deleted.\n\nExample: trueload runs prune --keep 100"
-        ),
-    )(prune)
+    runs.command("delete")(delete)
+    runs.command("prune")(prune)
 
 
 def delete(
     runs: RunsArgument = None, older_than: OlderThanOption = None, as_json: AsJsonOption = False
 ) -> int:
-    """The runs that are named, or those that are older."""
+    """Delete runs for good, and shrink the store. A run in progress is not deleted.
+
+    Example: trueload runs delete --older-than 30d
+    """
     if bool(runs) == (older_than is not None):
         raise UserError(
             "runs delete takes either runs or --older-than",
@@ -83,7 +73,10 @@ def delete(
 
 
 def prune(keep: KeepOption, as_json: AsJsonOption = False) -> int:
-    """All runs but the latest."""
+    """Delete all runs except the latest, and shrink the store. A run in progress is not deleted.
+
+    Example: trueload runs prune --keep 100
+    """
     with Store.open() as store:
         every = store.runs()
         return _delete(store, every[: max(0, len(every) - keep)], as_json=as_json)
@@ -115,9 +108,8 @@ def _delete(store: Store, runs: Sequence[Run], *, as_json: bool) -> int:
         result = {"deleted": [run.id for run in deleted], "going_on": [run.id for run in kept]}
         sys.stdout.write(json.dumps({**result, "freed_bytes": freed, "store_bytes": after}) + "\n")
     else:
-        noun = "run" if len(deleted) == 1 else "runs"
         sys.stdout.write(
-            f"deleted {len(deleted):,} {noun}, {format_size(freed)} ({freed:,} bytes) freed;"
+            f"deleted {counted(len(deleted), 'run')}, {format_size(freed)} ({freed:,} bytes) freed;"
             f" the store has {format_size(after)}\n"
         )
     for run in kept:

@@ -29,7 +29,8 @@ from trueload.commands.folders import subjects_home
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
-from trueload.report.grid import Grid, markdown_lines, text_lines
+from trueload.report.export.markdown import markdown_lines
+from trueload.report.grid import Grid, text_lines
 from trueload.runner import needs
 from trueload.runner.process import substitute
 from trueload.subjects.manifest import MANIFEST, NAME_PATTERN, Subject
@@ -37,7 +38,6 @@ from trueload.subjects.pinned_version import pinned_version
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     subjects = typer.Typer(help="List, create and check the programs under test.")
     subjects.command("list")(list_subjects)
     subjects.command("new")(new_subject)

@@ -286,29 +286,31 @@ def _replies(contract: Contract, category: str, started: RunningSubject) -> list
 
 
 def _messages(contract: ShootoutContract, started: RunningSubject) -> list[dict[str, Any]]:
-    """Nothing to look at but whether everybody got what was due."""
+    """Whether everybody got what was due."""
     from trueload.runner.verify_shootout import ask_message
 
-    answers: list[dict[str, Any]] = []
-    for message in contract.messages:
-        fault = ask_message(contract, message, started.address, contract.clients)
-        size_bytes = message.padding_bytes * message.count if fault is None else None
-        answers.append(
-            {"request": message.what, "head": [], "body": "", "bytes": size_bytes, "fault": fault}
+    return [
+        _bare_answer(
+            message.what,
+            message.padding_bytes * message.count,
+            ask_message(contract, message, started.address, contract.clients),
         )
-    return answers
+        for message in contract.messages
+    ]
 
 
 def _echoes(contract: EchoContract, started: RunningSubject) -> list[dict[str, Any]]:
-    """Nothing to look at but whether the bytes came back."""
-    answers: list[dict[str, Any]] = []
-    for echo in contract.echoes:
-        fault = ask_echo(echo, started.address)
-        size_bytes = echo.size_bytes if fault is None else None
-        answers.append(
-            {"request": echo.what, "head": [], "body": "", "bytes": size_bytes, "fault": fault}
-        )
-    return answers
+    """Whether the bytes came back."""
+    return [
+        _bare_answer(echo.what, echo.size_bytes, ask_echo(echo, started.address))
+        for echo in contract.echoes
+    ]
+
+
+def _bare_answer(what: str, size_bytes: int, fault: str | None) -> dict[str, Any]:
+    """An answer with nothing to look at but its length."""
+    known = size_bytes if fault is None else None
+    return {"request": what, "head": [], "body": "", "bytes": known, "fault": fault}
 
 
 def _shown_body(body: bytes) -> str:

@@ -21,6 +21,7 @@ from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt
 from trueload.report import apachebench, table
+from trueload.report.export.csv import csv_lines
 from trueload.report.suite_json import suite_json
 from trueload.store.rows import Run
 from trueload.store.runs import StoreError
@@ -30,7 +31,6 @@ from trueload.suites.summary import collect
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     suite = typer.Typer(help="Compare many subjects on the same work.")
     suite.command("list")(list_suites)
     suite.command("new")(new_suite)
@@ -112,7 +112,8 @@ def _show(
         except UserError as error:
             unwritten = error
     if shown.given.format == "csv":
-        sys.stdout.write(table.csv_lines(tables, published=shown.given.published))
+        sheet = table.sheet(tables, published=shown.given.published)
+        sys.stdout.writelines(csv_lines(sheet))
     elif shown.given.format == "markdown":
         sys.stdout.write(table.markdown(tables, published=shown.given.published))
         sys.stdout.write(apachebench.markdown_text(tables))

@@ -1,7 +1,7 @@
 """Shared by the command line and the Python API: reads options into values, and carries them out.
 
 Options are declared in `protocol` (`request_options`, `load_options`, `engine_options`) and here
-(`measure_options`, `place_options`, `metrics_flags`, `serve_options`, `suite_options`).
+(`measure_options`, `place_options`, `serve_options`, `suite_options`).
 `declarations` makes them those of a command, and `flags` lets commands share them. `request_flags`,
 `load_flags` and those beside them say what they mean and which exclude each other. `measure` and
 `job` hold a parsed command line, `command_line` makes one from keyword arguments, and `usage` and

@@ -197,11 +197,11 @@ def _refuse_contract_options(subject: str, given: HttpOptions) -> None:
 
 
 def _open(job: AbJob, stack: contextlib.ExitStack) -> SuiteHosts:
-    where = for_job(job.jobs[0], 2 * job.pairs)
-    check_all_at_start(where, "a comparison")
+    placement = for_job(job.jobs[0], 2 * job.pairs)
+    check_all_at_start(placement, "a comparison")
     if not all(map(is_url, job.sides)):
-        return stack.enter_context(open_for_subjects(where))
-    return SuiteHosts(stack.enter_context(open_places(where, find_engine(), announce=announce)))
+        return stack.enter_context(open_for_subjects(placement))
+    return SuiteHosts(stack.enter_context(open_places(placement, find_engine(), announce=announce)))
 
 
 def measure_ab(

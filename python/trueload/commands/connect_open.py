@@ -18,10 +18,8 @@ _ONE_EACH = "a new connection carries one request, and is then closed"
 def by_connections(
     workload: Workload, given: LoadOptions, engine: EngineOptions, search: SearchAxis | None
 ) -> LoadOptions:
-    """Return the load with the rate of ``--connect-open``, if that was given.
-
-    Raises ``UserError`` for options that it excludes.
-    """
+    """Return the load with the rate of ``--connect-open``, if that was given. Raises ``UserError``
+    for options that it excludes."""
     rate = workload.connect_open_per_s
     if rate is None:
         return given

@@ -20,7 +20,7 @@ import typer
 from trueload.commands.command_line import option_words
 from trueload.commands.foreign_flags import removed_hint
 from trueload.errors import UserError
-from trueload.files.ownership import steps, trusted_here, why_not
+from trueload.files.ownership import first_fault, steps, trusted_here
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.request.redact import redact_command
 
@@ -89,7 +89,7 @@ def find_config(
             found = _read(path, shown)
             if found is None:
                 continue
-            if (why := _not_trusted(path)) is None:
+            if (why := first_fault(steps(path), path, trusted_here())) is None:
                 return found
             announce(
                 f"{shown} is not used: {why}; set {CONFIG}={shlex.quote(str(path))} to use it"
@@ -115,17 +115,6 @@ def _read(path: Path, shown: str) -> ConfigFile | None:
     if not isinstance(tables, dict):
         raise UserError(f"{shown} is not a table", _WRITE)
     return ConfigFile(shown, tables)
-
-
-def _not_trusted(path: Path) -> str | None:
-    trusted = trusted_here()
-    try:
-        for step in steps(path):
-            if why := why_not(step, trusted, ancestor=step != path):
-                return why
-    except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
-    return None
 
 
 def read_defaults(

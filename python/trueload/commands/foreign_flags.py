@@ -120,9 +120,4 @@ FOREIGN_FLAGS = tuple(
     ForeignFlag(*line.split(" | ")) for line in _TABLE.strip().replace("\n    ", " ").splitlines()
 )
 
-_BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}
-
-
-def find_foreign_flag(flag: str) -> ForeignFlag | None:
-    """Return the row for a flag that our parser has refused, or None."""
-    return _BY_FLAG.get(flag)
+BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}

@@ -24,9 +24,9 @@ BETWEEN_NS = 10 * NS_PER_S  # to connect, and to settle
 BUILDS_NS = 3600 * NS_PER_S  # of all subjects of a suite, before its first trial
 
 
-def check_dry_run(dry_run: bool, where: Placement) -> None:
+def check_dry_run(dry_run: bool, placement: Placement) -> None:
     """Refuse ``--dry-run`` if there is nothing to print. Raises ``UserError``."""
-    if dry_run and not where.makes_pods:
+    if dry_run and not placement.makes_pods:
         raise UserError(
             "--dry-run prints the Job of Pods that are made, and no --place makes any",
             "name a namespace alone: --place k8s:NAMESPACE --hosts N",
@@ -42,14 +42,16 @@ def for_job(job: Job, trials: int | None = None) -> Placement:
     elif job.search is not None:
         count = STEPS
         one_ns = (job.search.step_ns or STEP_NS) + _beside_ns(job.spec)
-    return _lasting(job.where, job.spec.engine.threads, None if one_ns is None else count * one_ns)
+    return _lasting(
+        job.placement, job.spec.engine.threads, None if one_ns is None else count * one_ns
+    )
 
 
-def for_suite(where: Placement, plan: SuitePlan) -> Placement:
+def for_suite(placement: Placement, plan: SuitePlan) -> Placement:
     """Return the hosts of a suite."""
     all_ns = duration_ns(plan)
     more_ns = BUILDS_NS + (plan.patience_ns or 0)
-    return _lasting(where, plan.threads, None if all_ns is None else all_ns + more_ns)
+    return _lasting(placement, plan.threads, None if all_ns is None else all_ns + more_ns)
 
 
 def trial_ns(spec: TrialSpec) -> int | None:
@@ -65,16 +67,16 @@ def _beside_ns(spec: TrialSpec) -> int:
     return warmup_ns + spec.engine.timeout_ns + BETWEEN_NS
 
 
-def _lasting(where: Placement, threads: int, planned_ns: int | None) -> Placement:
-    new = replace(where.new_pods, threads=threads, planned_ns=planned_ns)
-    return replace(where, new_pods=new)
+def _lasting(placement: Placement, threads: int, planned_ns: int | None) -> Placement:
+    new = replace(placement.new_pods, threads=threads, planned_ns=planned_ns)
+    return replace(placement, new_pods=new)
 
 
-def print_manifest(where: Placement) -> None:
+def print_manifest(placement: Placement) -> None:
     """Print the Job of each place that Pods are made in, as JSON that kubectl takes."""
     from trueload.places.k8s import make_manifest  # imported late: few commands make Pods
 
-    for each in where.generators:
+    for each in placement.generators:
         if isinstance(each.place, K8sPods) and each.place.are_made:
-            found = make_manifest(each.place, where.hosts or 1, where.new_pods)
+            found = make_manifest(each.place, placement.hosts or 1, placement.new_pods)
             sys.stdout.write(json.dumps(found, indent=2) + "\n")

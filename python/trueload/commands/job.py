@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from trueload.closeable import Closeable
 from trueload.commands.measure_options import ResultOptions
 from trueload.errors import UserError
-from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.metrics.options import NO_METRICS, MetricsOptions
 from trueload.places.names import HERE, Placement
 from trueload.record.schema import Record
 from trueload.record.thresholds import Condition
@@ -40,7 +40,7 @@ class Workload:
 
     kind: str = "http"
     url: str
-    target: Url
+    endpoint: Url
     route: Route
     traffic: Traffic
     origins: tuple[Url, ...] = ()
@@ -69,8 +69,8 @@ class Job:
     search: SearchPlan | None = None
     words: tuple[str, ...] | None = None
     """The command line after ``trueload``; None for this process's own."""
-    where: Placement = HERE
-    metrics: ExporterOptions = NOTHING_WANTED
+    placement: Placement = HERE
+    metrics: MetricsOptions = NO_METRICS
 
     def talk(self) -> TextIO:
         """Return the stream for text: stdout, unless that is for a program."""
@@ -86,7 +86,7 @@ class Job:
         Asks the system's resolver, in bounded time. Raises ``UserError``.
         """
         workload = self.workload
-        spec = with_addresses(self.spec, workload.route, workload.target, workload.origins)
+        spec = with_addresses(self.spec, workload.route, workload.endpoint, workload.origins)
         check_sources(spec.addresses, spec.traffic.local_addresses)
         return spec
 
@@ -142,7 +142,6 @@ class RunWriter(Closeable):
     def add(
         self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
-        """Save one trial."""
         self._partial = self._partial or record.partial
         if self._store is not None and self._run is not None and self.error is None:
             try:

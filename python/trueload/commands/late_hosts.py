@@ -13,13 +13,13 @@ from trueload.trial.spec import Load
 
 
 def check_joining(
-    where: Placement, traffic: Traffic, load: Load, more: Mapping[str, object]
+    placement: Placement, traffic: Traffic, load: Load, more: Mapping[str, object]
 ) -> None:
     """Refuse what cannot be divided anew while it lasts; ``more`` are further flags, and whether
     they were given. Raises ``UserError``."""
-    if where.hosts_least is None:
+    if placement.hosts_least is None:
         return
-    given = f"--hosts {where.hosts_least}..{where.host_count}"
+    given = f"--hosts {placement.hosts_least}..{placement.host_count}"
     excluded = {
         **more,
         "--scenario": bool(traffic.scenario),
@@ -39,8 +39,8 @@ def check_joining(
                 " anew while it lasts",
                 "leave one of them out, or wait for all hosts with --hosts-wait",
             )
-    if load.connections < where.host_count:
+    if load.connections < placement.host_count:
         raise UserError(
-            f"{load.connections} connections are too few for {where.host_count} hosts",
+            f"{load.connections} connections are too few for {placement.host_count} hosts",
             "name at least one for each host that may join",
         )

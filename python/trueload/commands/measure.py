@@ -18,18 +18,17 @@ from trueload.commands.job import Job, Workload
 from trueload.commands.late_hosts import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.measure_options import MeasureOptions
-from trueload.commands.metrics_flags import read_metrics
-from trueload.commands.options import check_one_stdout
+from trueload.commands.options import check_one_stdout, read_metrics
 from trueload.commands.place_options import (
     check_allowed_losses,
     check_local_addresses,
     check_pinned,
-    read_where,
+    read_placement,
 )
 from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import choose_search, started
-from trueload.commands.slow_connections import check_slow_clients
+from trueload.commands.slow_connections import check_slow_connections
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
@@ -59,15 +58,15 @@ def measuring(read_workload: Callable[..., Workload]) -> Callable[..., Job]:
 
 
 @with_flags_of(read_metrics, without=())
-@with_flags_of(read_where, without=())
+@with_flags_of(read_placement, without=())
 @with_flags_of(read_engine, without=())
 @with_flags_of(read_load, without=())
 @with_options(MeasureOptions)
 def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
     check_one_stdout(given.json_path, given.format)
-    where = read_where(**take_flags(read_where, more_flags))
-    check_dry_run(given.dry_run, where)
+    placement = read_placement(**take_flags(read_placement, more_flags))
+    check_dry_run(given.dry_run, placement)
     engine = read_engine(**take_flags(read_engine, more_flags))
     of_load = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
@@ -83,12 +82,12 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
     load, http2 = _load_of(workload, started(of_load, plan), once=once)
     _check_engine(engine, load)
     check_scenario(traffic.scenario, load, engine)
-    check_slow_clients(workload, engine)
-    check_pinned(engine, where)
-    check_weights(where, origins=len(workload.origins), replay=traffic.replay is not None)
+    check_slow_connections(workload, engine)
+    check_pinned(engine, placement)
+    check_weights(placement, origins=len(workload.origins), replay=traffic.replay is not None)
     given_too = {"--limit": given.limit, "--repeat": (given.repeat or 1) > 1}
-    check_joining(where, traffic, load, given_too)
-    local_addresses = check_local_addresses(traffic.local_addresses, where)
+    check_joining(placement, traffic, load, given_too)
+    local_addresses = check_local_addresses(traffic.local_addresses, placement)
     spec = TrialSpec(
         url=workload.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up
@@ -96,15 +95,15 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
         seed=of_load.seed,
         load=load,
         engine=engine,
-        server_pid=where.server_pid,
-        allow_lost=check_allowed_losses(given.allow_lost, where, searches=plan is not None),
+        server_pid=placement.server_pid,
+        allow_lost=check_allowed_losses(given.allow_lost, placement, searches=plan is not None),
         claim=Claim(percentile=claimed_percentile(thresholds), same=traffic.expect.same),
     )
     check_origins(
         workload.origins,
         connections=load.connections,
         unix=workload.route.unix is not None,
-        server_place=where.server is not None,
+        server_place=placement.server is not None,
     )
     return Job(
         workload=workload,
@@ -115,7 +114,7 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
         repeat=given.repeat or 1,
         live=not (given.no_live or given.quiet),
         search=plan,
-        where=where,
+        placement=placement,
         metrics=metrics,
     )
 

@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+from trueload.commands.declarations import with_options
 from trueload.errors import UserError
 from trueload.files import outputs
+from trueload.metrics.options import MetricsOptions
 from trueload.units import format_cpu_list
 
 
@@ -40,6 +42,16 @@ def check_writable(path: Path | None, option: str = "--json") -> None:
         raise UserError(
             f"{option} {path} cannot be written: {error.strerror}", "name another file"
         ) from error
+
+
+@with_options(MetricsOptions)
+def read_metrics(given: MetricsOptions) -> MetricsOptions:
+    """Return the options of metrics. Raises ``UserError``."""
+    if given.prometheus is None and given.prometheus_linger_ns is not None:
+        raise UserError(
+            "--prometheus-linger is given, but no --prometheus", "add --prometheus PORT"
+        )
+    return given
 
 
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

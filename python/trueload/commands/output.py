@@ -131,9 +131,11 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         why, hint = record.trouble.what, "`trueload doctor` looks at this machine"
     elif "dns" in failed:
         unknown = zip(job.workload.origins, record.plan.generate.origins, strict=True)
-        target = next((each for each, found in unknown if not found.addresses), job.workload.target)
-        target = job.workload.route.next_hop(target)
-        why = f"'{target.host}' does not resolve"
+        endpoint = next(
+            (each for each, found in unknown if not found.addresses), job.workload.endpoint
+        )
+        endpoint = job.workload.route.next_hop(endpoint)
+        why = f"'{endpoint.host}' does not resolve"
         hint = "look for a mistake in the name, or write the address"
     else:
         why = f"no connection became usable: {', '.join(sorted(failed)) or 'none was tried'}"
@@ -142,7 +144,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         hint = (
             _proxy_hint(failed, job)
             or _http2_hint(failed, job)
-            or tls_hint(failed, reasons, job.workload.target.unsealed)
+            or tls_hint(failed, reasons, job.workload.endpoint.unsealed)
             or _ws_hint(failed, job)
             or f"is a server listening on {_asked_for(job)}?"
         )
@@ -154,15 +156,15 @@ def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
     if proxy is None or not any(name.startswith("connect.") for name in failed):
         return None
     if "connect.proxy" in failed:
-        return f"does the proxy at {proxy.target.authority} let CONNECT through, to this port?"
-    return f"is a proxy listening on {proxy.target.authority}?"
+        return f"does the proxy at {proxy.endpoint.authority} let CONNECT through, to this port?"
+    return f"is a proxy listening on {proxy.endpoint.authority}?"
 
 
 def _asked_for(job: Job) -> str:
     shown = [at.authority for at in job.workload.origins[:ORIGINS_SHOWN]]
     if len(job.workload.origins) > ORIGINS_SHOWN:
         shown.append(f"{len(job.workload.origins) - ORIGINS_SHOWN} others")
-    return " or ".join(shown) or job.workload.route.unix or job.workload.target.authority
+    return " or ".join(shown) or job.workload.route.unix or job.workload.endpoint.authority
 
 
 def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
@@ -177,9 +179,9 @@ def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     reached = (name for name in failed if not name.startswith(("connect.", "local.")))
-    if job.workload.target.unsealed != "ws" or not any(reached):
+    if job.workload.endpoint.unsealed != "ws" or not any(reached):
         return None
-    path = redact_url(job.workload.target.path)
+    path = redact_url(job.workload.endpoint.path)
     return f"does the server speak WebSocket at {path}, in this dialect?"
 
 
@@ -190,12 +192,8 @@ def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
     """
     if path is None:
         return None
-    text = json.dumps(value) + "\n"
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return None
     try:
-        outputs.write_text(path, text)
+        outputs.write_text(path, json.dumps(value) + "\n")
     except UserError as error:
         return error
     return None

@@ -99,7 +99,7 @@ class ServerPidOptions(Settings, group="Where it runs"):
     )
 
 
-class WhereOptions(PlaceOptions, ServerPidOptions):
+class PlacementOptions(PlaceOptions, ServerPidOptions):
     """All of them."""
 
 
@@ -114,18 +114,18 @@ def choose_places(
     if lab is None and isinstance(hosts, names.HostRange):
         names.check_generators(generators, None)
         names.check_range(generators, hosts)
-        where = Placement(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
+        placement = Placement(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
     elif lab is None and not isinstance(hosts, names.HostRange):
         names.check_generators(generators, hosts)
-        where = Placement(generators=generators, hosts=hosts)
+        placement = Placement(generators=generators, hosts=hosts)
     elif lab is not None:
-        where = _of_lab(lab, places, hosts)
+        placement = _of_lab(lab, places, hosts)
     if server is None:
-        return where
+        return placement
     names.check_server(server)
-    known = where.lab_server
+    known = placement.lab_server
     of_lab = known is not None and known.place == server
-    return replace(where, server=known if of_lab else names.ServerHost(place=server))
+    return replace(placement, server=known if of_lab else names.ServerHost(place=server))
 
 
 def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Placement:
@@ -137,55 +137,52 @@ def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Placemen
     return read_lab(lab)
 
 
-@with_options(WhereOptions)
-def read_where(given: WhereOptions) -> Placement:
+@with_options(PlacementOptions)
+def read_placement(given: PlacementOptions) -> Placement:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
-    where = choose_places(given.place, given.hosts, given.lab, given.server_place)
-    where = replace(where, keep=not given.no_cache, hosts_wait_ns=given.hosts_wait_ns)
-    if given.hosts_wait_ns is not None and where.all_here:
+    placement = choose_places(given.place, given.hosts, given.lab, given.server_place)
+    placement = replace(placement, keep=not given.no_cache, hosts_wait_ns=given.hosts_wait_ns)
+    if given.hosts_wait_ns is not None and placement.all_here:
         message = "--hosts-wait waits for other hosts, and all load comes from this machine"
         raise UserError(message, "name the hosts with --place or --lab")
-    where = _with_image(where, given.k8s_image)
+    placement = _with_image(placement, given.k8s_image)
     if given.server_pid is None:
-        return where
+        return placement
     if given.server_place is not None:
         message = "--server-pid names a server that runs, and --server-place starts one"
         raise UserError(message, "keep one of them")
     if identity(given.server_pid) is None:
         hint = "`ss -ltnp` shows which process listens where"
         raise UserError(f"--server-pid {given.server_pid}: there is no such process", hint)
-    return replace(where, server_pid=given.server_pid)
+    return replace(placement, server_pid=given.server_pid)
 
 
-def _with_image(where: Placement, image: str | None) -> Placement:
+def _with_image(placement: Placement, image: str | None) -> Placement:
     """Return where Pods are made with an image, and waited for as long as asked."""
-    if image is not None and not where.makes_pods:
+    if image is not None and not placement.makes_pods:
         message = "--k8s-image is for Pods that are made, and no --place makes any"
         raise UserError(message, "name a namespace alone: --place k8s:NAMESPACE --hosts N")
-    wait_ns = where.hosts_wait_ns or where.new_pods.wait_ns
-    new = replace(where.new_pods, image=image or where.new_pods.image, wait_ns=wait_ns)
-    return replace(where, new_pods=new)
+    wait_ns = placement.hosts_wait_ns or placement.new_pods.wait_ns
+    new = replace(placement.new_pods, image=image or placement.new_pods.image, wait_ns=wait_ns)
+    return replace(placement, new_pods=new)
 
 
-def check_all_at_start(where: Placement, what: str) -> None:
+def check_all_at_start(placement: Placement, what: str) -> None:
     """Refuse hosts that join later, for ``what`` cannot have them. Raises ``UserError``."""
-    if where.hosts_least is not None:
+    if placement.hosts_least is not None:
         raise UserError(
             f"{what} needs all of its hosts from the start, so --hosts takes no range",
             "leave --hosts out, and wait for all hosts with --hosts-wait",
         )
 
 
-def check_pinned(engine: EngineOptions, where: Placement) -> None:
-    """Raise ``UserError`` for missing CPUs of this machine.
-
-    Another machine checks its own.
-    """
-    if where.all_here and engine.cpus is not None:
+def check_pinned(engine: EngineOptions, placement: Placement) -> None:
+    """Raise ``UserError`` for missing CPUs of this machine. Another machine checks its own."""
+    if placement.all_here and engine.cpus is not None:
         check_cpus(engine.cpus)
 
 
-def check_allowed_losses(allow_lost: int | None, where: Placement, *, searches: bool) -> int:
+def check_allowed_losses(allow_lost: int | None, placement: Placement, *, searches: bool) -> int:
     """Return how many hosts may be lost. Raises ``UserError`` if none would be left, and for a
     search, whose steps must all have the same hosts."""
     if allow_lost is None:
@@ -193,8 +190,8 @@ def check_allowed_losses(allow_lost: int | None, where: Placement, *, searches: 
     if searches:
         message = "--allow-lost and --limit exclude each other: a search needs all of its hosts"
         raise UserError(message, "keep one of them")
-    if where.is_counted and allow_lost >= where.host_count:
-        has = "1 host" if where.host_count == 1 else f"{where.host_count} hosts"
+    if placement.is_counted and allow_lost >= placement.host_count:
+        has = "1 host" if placement.host_count == 1 else f"{placement.host_count} hosts"
         raise UserError(
             f"--allow-lost {allow_lost} would leave no host: the load comes from {has}",
             "allow fewer, or name more hosts with --place",
@@ -202,18 +199,15 @@ def check_allowed_losses(allow_lost: int | None, where: Placement, *, searches: 
     return allow_lost
 
 
-def check_local_addresses(texts: Sequence[str], where: Placement) -> tuple[str, ...]:
-    """Return the addresses to connect from.
-
-    Raises ``UserError`` for one that this machine does not have, if it connects from here, and if
-    several hosts would have to share them.
-    """
-    if texts and (where.host_count > 1 or not where.is_counted):
+def check_local_addresses(texts: Sequence[str], placement: Placement) -> tuple[str, ...]:
+    """Return the addresses to connect from. Raises ``UserError`` for one that this machine does not
+    have, if it connects from here, and if several hosts would have to share them."""
+    if texts and (placement.host_count > 1 or not placement.is_counted):
         raise UserError(
             "--local-address names addresses of one host, but the load comes from several hosts",
             "name each host's own addresses in a places.toml, and give that with --lab",
         )
-    for text in texts if where.all_here else ():
+    for text in texts if placement.all_here else ():
         family = socket.AF_INET6 if ipaddress.ip_address(text).version == 6 else socket.AF_INET
         try:
             with socket.socket(family, socket.SOCK_STREAM) as probe:

@@ -15,7 +15,6 @@ import typer
 
 from trueload.commands.declarations import with_options
 from trueload.commands.job import Workload
-from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.replay_flags import replay_of
 from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
 from trueload.errors import UserError
@@ -31,6 +30,7 @@ from trueload.protocol.request_options import (
 )
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
+from trueload.request.fields import FileFlags
 from trueload.request.follow import check_requests
 from trueload.request.form import make_form
 from trueload.request.http2 import make_http2, over_http2
@@ -43,7 +43,7 @@ from trueload.request.route import Route, make_route
 from trueload.request.scenario import BUILT_IN, ScenarioFlags, read_scenario
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
-from trueload.request.targets import Defaults, read_targets
+from trueload.request.targets import read_targets
 from trueload.request.traffic import Traffic
 from trueload.request.url import Url, parse_given_url
 from trueload.request.values import Expect, Request, TargetSpec
@@ -75,20 +75,20 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         _refuse_beside(given, "scenario", "keep one of them", "targets")
         check_streams(given.streams)
         beside = ScenarioFlags(base, headers, user, expect, given.data)
-        target, steps = read_scenario(given.scenario, beside)
-        request, shown = None, (base or target).url
+        endpoint, steps = read_scenario(given.scenario, beside)
+        request, shown = None, (base or endpoint).url
     elif given.targets is not None:
         _refuse_beside(given, "targets", LINES_HAVE, *OF_ONE_REQUEST)
-        origins, several = read_targets(given.targets, Defaults(base, headers, user, expect))
-        target, request, shown = origins[0], None, shown_origins(origins)
+        origins, several = read_targets(given.targets, FileFlags(base, headers, user, expect))
+        endpoint, request, shown = origins[0], None, shown_origins(origins)
     elif base is None:
         raise UserError(
             "there is no URL", "write `trueload http URL`, or --targets, --scenario or --curl"
         )
     else:
-        target, shown = base, base.url
-        request = None if recorded is not None else _request(target, given)
-    origins = origins or (target,)
+        endpoint, shown = base, base.url
+        request = None if recorded is not None else _request(endpoint, given)
+    origins = origins or (endpoint,)
     sent = [each.request for each in several] + ([] if request is None else [request])
     rows = _read_data(given, sent, several, steps)
     secure = tls_of_origins(origins, given.only(TlsOptions))
@@ -107,11 +107,11 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         local_addresses=read_local_addresses(given.local_address),
         tls=secure,
     )
-    traffic = _checked(through_proxy(traffic, route.proxy, origins))
+    traffic = _checked(traffic if route.proxy is None else traffic.through(route.proxy, origins))
     several_origins = origins if len(origins) > 1 else ()
     return Workload(
         url=redact_url(shown),
-        target=target,
+        endpoint=endpoint,
         route=route,
         traffic=replace(traffic, origins=origin_specs(several_origins, traffic.tls, route.proxy)),
         origins=several_origins,
@@ -146,7 +146,7 @@ def read_http(given: HttpOptions, url: UrlArgument = None) -> Workload:
     return read_workload(url, given)
 
 
-def _request(target: Url, given: ContentOptions) -> Request:
+def _request(endpoint: Url, given: ContentOptions) -> Request:
     """Return the one request that is sent. Raises ``UserError``."""
     lines, body = given.header, read_body(given.body, given.body_file)
     if given.form:
@@ -154,7 +154,7 @@ def _request(target: Url, given: ContentOptions) -> Request:
             raise UserError("--form and a body exclude each other", "keep one of them")
         content_type, body = make_form(given.form)
         lines = replace_headers(lines, [f"Content-Type: {content_type}"])
-    return make_request(target, method=given.method, headers=lines, user=given.user, body=body)
+    return make_request(endpoint, method=given.method, headers=lines, user=given.user, body=body)
 
 
 def _checked(traffic: Traffic) -> Traffic:

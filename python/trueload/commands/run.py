@@ -44,7 +44,8 @@ from trueload.places.open import open_first
 from trueload.record.certainty import Ruling, rule
 from trueload.record.schema import Record
 from trueload.report.colour import write_lines
-from trueload.report.export import measured_row, printed, result_json
+from trueload.report.export import measured_row, printed
+from trueload.report.export.json import result_json
 from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.report.result import repeated_lines, result_lines

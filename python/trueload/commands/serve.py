@@ -57,8 +57,8 @@ class Serving:
 
 def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Serving:
     """Return what a server does that serves this. Raises ``UserError``."""
-    where = choose_places(server=given.server_place)
-    place = ThisMachine() if where.server is None else where.server.place
+    host = choose_places(server=given.server_place).server
+    place = ThisMachine() if host is None else host.place
     check_writable(given.json_path)
     if isinstance(place, ThisMachine) and given.cpus is not None:
         check_cpus(given.cpus)
@@ -170,8 +170,8 @@ def _await_ready(engine: Engine, interrupt: InterruptRequest, listen: str) -> Re
             hint = "choose another port with --listen IP:PORT; port 0 is any that is free"
             if listen.startswith(UNIX):
                 hint = "choose another file with --listen unix:PATH, in a folder that is there"
-            where = "" if message.class_ == "listen" else f"cannot listen on {listen}: "
-            raise UserError(where + message.message, hint)
+            what = "" if message.class_ == "listen" else f"cannot listen on {listen}: "
+            raise UserError(what + message.message, hint)
         if interrupt.requested:
             return None
     raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
@@ -219,20 +219,20 @@ def scheme_of(serving: Serving) -> str:
 
 def url_of(ready: Ready, serving: Serving) -> str:
     """Return the URL to load; for a socket file its path after ``unix:``."""
-    where = ready.listen or ""
-    if where.startswith(UNIX):
-        return where
-    return f"{scheme_of(serving)}://{where}{PROTOCOLS[serving.loaded_by].server.path}"
+    address = ready.listen or ""
+    if address.startswith(UNIX):
+        return address
+    return f"{scheme_of(serving)}://{address}{PROTOCOLS[serving.loaded_by].server.path}"
 
 
 def loading_command(ready: Ready, serving: Serving, certificate: Path | None) -> str:
     """Return a command line that loads this server, ready to be typed."""
-    where, service = ready.listen or "", serving.plan.service
+    address, service = ready.listen or "", serving.plan.service
     url = url_of(ready, serving)
     words = ["trueload", serving.loaded_by, url]
-    if where.startswith(UNIX):
+    if address.startswith(UNIX):
         path = PROTOCOLS[serving.loaded_by].server.path
-        words[2:] = [f"{scheme_of(serving)}://localhost{path}", "--unix", where[len(UNIX) :]]
+        words[2:] = [f"{scheme_of(serving)}://localhost{path}", "--unix", address[len(UNIX) :]]
     words += ["--dialect", service.dialect] if isinstance(service, ServeWs) else []
     words += ["--http", "2"] if isinstance(service, ServeHttp) and service.http2 else []
     words += ["--cacert", str(certificate)] if certificate is not None else []

@@ -35,13 +35,13 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
 
     Yields the specification unchanged if none was asked for. Raises ``UserError``.
     """
-    host = job.where.server
+    host = job.placement.server
     if host is None:
         yield spec
         return
     plan = serve_plan(job.workload.kind, spec, host)
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(open_place(host.place, find_engine(), keep=job.where.keep))
+        place = stack.enter_context(open_place(host.place, find_engine(), keep=job.placement.keep))
         try:
             engine = stack.enter_context(Engine.start(place))
             begin(engine, Serving(plan, job.workload.kind, None, None), NoInterrupt())

@@ -10,11 +10,9 @@ from trueload.units import NS_PER_S, format_size, format_span
 _ROUND_NS = NS_PER_S // 10
 
 
-def check_slow_clients(workload: Workload, engine: EngineOptions) -> None:
-    """Refuse slow clients that cannot be had, or that are slower than ``--timeout``.
-
-    Raises ``UserError``.
-    """
+def check_slow_connections(workload: Workload, engine: EngineOptions) -> None:
+    """Refuse slow clients that cannot be had, or that are slower than ``--timeout``. Raises
+    ``UserError``."""
     given = {"--read-rate": engine.read_rate_per_s, "--write-rate": engine.write_rate_per_s}
     for flag, per_s in given.items():
         if per_s is None:

@@ -19,8 +19,8 @@ from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.host_duration import for_suite, print_manifest
 from trueload.commands.job import TRUELOAD_COMMAND
-from trueload.commands.metrics_flags import read_metrics
-from trueload.commands.place_options import check_all_at_start, read_where
+from trueload.commands.options import read_metrics
+from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.commands.suite_options import SuiteOptions
 from trueload.commands.suite_pair import check_paired, find_reference
 from trueload.commands.suite_places import SuiteHosts, check_for_suite, open_for_suite
@@ -31,7 +31,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.interrupt import EarlyEnd, Interrupt
 from trueload.machine.facts import count_ports
 from trueload.metrics.exports import exporting
-from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions
+from trueload.metrics.options import NO_METRICS, MetricsOptions
 from trueload.places.names import HERE, Placement
 from trueload.protocol.client import ClientContract
 from trueload.protocol.engine_options import EngineOptions
@@ -78,13 +78,12 @@ class SuiteJob:
     name: str | None
     changes: Changes
     given: SuiteOptions
-    metrics: ExporterOptions = NOTHING_WANTED
+    metrics: MetricsOptions = NO_METRICS
     words: tuple[str, ...] | None = None
-    where: Placement = HERE
+    placement: Placement = HERE
 
     @property
     def live(self) -> bool:
-        """Whether a live view is shown."""
         return not self.given.no_live
 
     @property
@@ -100,7 +99,7 @@ read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
 
 
 @with_flags_of(read_metrics, without=())
-@with_flags_of(read_where, without=("server_pid",))
+@with_flags_of(read_placement, without=("server_pid",))
 @with_flags_of(read_window, without=())
 @with_flags_of(read_engine, without=())
 @with_options(SuiteOptions)
@@ -130,9 +129,9 @@ def read_suite(
     }
     changes = given.only(Changes).model_copy(update=update)
     metrics = read_metrics(**take_flags(read_metrics, more_flags))
-    where = read_where(**more_flags)
-    check_all_at_start(where, "a suite")
-    return SuiteJob(name, changes, given, metrics, where=where)
+    placement = read_placement(**more_flags)
+    check_all_at_start(placement, "a suite")
+    return SuiteJob(name, changes, given, metrics, placement=placement)
 
 
 Finish = Callable[[Execution, Interrupt], int]
@@ -169,14 +168,16 @@ def _begin(job: SuiteJob, name: str, finish: Finish) -> int:
     paired_with = None if reference is None else planned(reference, "")
     plan = make_plan(path.stem, suite, entries, changes, paired_with)
     check_paired(job.given.pair, paired=plan.reference is not None)
-    _check_files(plan)
-    check_for_suite(job.where, plan)
+    if plan.files == 0 and plan.broadcast is None and plan.client_wait_ms is None:
+        # Else the suite limits them itself, to see what becomes of it.
+        check_files(max(load.most for load in plan.loads), hard_limit())
+    check_for_suite(job.placement, plan)
     if job.given.dry_run:
         _print_plan(plan, suite, job)
         return ExitCode.OK
     find_engine()
     with (
-        open_for_suite(job.where, plan) as opened,
+        open_for_suite(job.placement, plan) as opened,
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
         exporting(job.metrics, _about(path.stem), interrupt, talk) as exports,
@@ -226,7 +227,7 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         beside = () if plan.reference is None else (plan.reference,)
         chosen = _still_there([subject.name for subject in (*plan.subjects, *beside)])
         digests = _digests(chosen)
-        opened = stack.enter_context(open_for_suite(job.where, plan))
+        opened = stack.enter_context(open_for_suite(job.placement, plan))
         talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             talk(
@@ -263,12 +264,6 @@ def _digests(subjects: Sequence[Subject]) -> dict[str, str]:
         with contextlib.suppress(UserError):
             found[subject.name] = manifest_digest(subject)
     return found
-
-
-def _check_files(plan: SuitePlan) -> None:
-    """Unless the suite limits them itself, to see what becomes of it."""
-    if plan.files == 0 and plan.broadcast is None and plan.client_wait_ms is None:
-        check_files(max(load.most for load in plan.loads), hard_limit())
 
 
 def _still_there(names: Sequence[str]) -> list[Subject]:
@@ -349,10 +344,10 @@ def _print_plan(plan: SuitePlan, suite: Suite, job: SuiteJob) -> None:
     lines = [describe(plan), "", "subjects:"]
     lines += [f"  {plain(subject.name)}" for subject in plan.subjects]
     lines += ["loads:", *(f"  {_load_line(load)}" for load in plan.loads)]
-    lines += division_lines(job.where)
+    lines += division_lines(job.placement)
     lines += [f"note: {plain(note)}" for note in suite.notes]
     sys.stdout.write("\n".join(lines) + "\n")
-    print_manifest(for_suite(job.where, plan))
+    print_manifest(for_suite(job.placement, plan))
 
 
 def _load_line(load: PlannedLoad) -> str:

@@ -10,7 +10,7 @@ from trueload.commands.host_duration import for_suite
 from trueload.commands.output import announce
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
-from trueload.engines.launch import check_parts
+from trueload.engines.launch import check_shares
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.names import CommandHost, Placement, ServerHost, SshHost
@@ -33,58 +33,58 @@ class SuiteHosts:
     server_place: str | None = None
 
 
-def check_for_suite(where: Placement, plan: SuitePlan) -> None:
+def check_for_suite(placement: Placement, plan: SuitePlan) -> None:
     """Raise ``UserError`` for what the hosts cannot do; nothing is connected to."""
-    if where.is_named and plan.client_wait_ms is not None:
+    if placement.is_named and plan.client_wait_ms is not None:
         raise UserError(
             "a suite of clients runs the clients and their server on this machine",
             "leave --place, --lab and --server-place away from suites of clients",
         )
-    check_for_subjects(where)
-    check_weights(where, broadcast=plan.broadcast is not None)
+    check_for_subjects(placement)
+    check_weights(placement, broadcast=plan.broadcast is not None)
     for load in plan.loads if plan.client_wait_ms is None else ():
-        check_parts(where.host_count, load.connections, plan.load_of(load).pacing)
+        check_shares(placement.host_count, load.connections, plan.load_of(load).pacing)
 
 
-def check_for_subjects(where: Placement) -> None:
+def check_for_subjects(placement: Placement) -> None:
     """Raise ``UserError`` for a load that does not reach its subjects, and for a host on which none
     can be started."""
-    if (server := where.server or where.lab_server) is not None and isinstance(
+    if (server := placement.server or placement.lab_server) is not None and isinstance(
         server.place, CommandHost
     ):
         raise UserError(
             "a subject cannot be started through exec:", "name its host by ssh: ssh:USER@HOST"
         )
-    if not where.all_here and away(where) is None:
+    if not placement.all_here and away(placement) is None:
         raise UserError(
             "the load comes from other hosts, which do not reach subjects on 127.0.0.1 of this one",
             "start the subjects on a host that they reach: --server-place ssh:HOST",
         )
 
 
-def away(where: Placement) -> ServerHost | None:
+def away(placement: Placement) -> ServerHost | None:
     """The host of the subjects; None if it is this machine."""
-    server = where.server or where.lab_server
+    server = placement.server or placement.lab_server
     return server if server is not None and isinstance(server.place, SshHost) else None
 
 
 @contextlib.contextmanager
-def open_for_suite(where: Placement, plan: SuitePlan) -> Iterator[SuiteHosts]:
+def open_for_suite(placement: Placement, plan: SuitePlan) -> Iterator[SuiteHosts]:
     """Open the hosts. Raises ``UserError`` before anything is built or started."""
-    check_for_suite(where, plan)
-    with open_for_subjects(for_suite(where, plan)) as opened:
+    check_for_suite(placement, plan)
+    with open_for_subjects(for_suite(placement, plan)) as opened:
         yield opened
 
 
 @contextlib.contextmanager
-def open_for_subjects(where: Placement) -> Iterator[SuiteHosts]:
+def open_for_subjects(placement: Placement) -> Iterator[SuiteHosts]:
     """Open the hosts. Raises ``UserError`` before anything is built or started."""
-    check_for_subjects(where)
-    server = away(where)
+    check_for_subjects(placement)
+    server = away(placement)
     with contextlib.ExitStack() as stack:
         hosts: tuple[EngineHost, ...] = ()
-        if where.is_named:
-            hosts = stack.enter_context(open_places(where, find_engine(), announce=announce))
+        if placement.is_named:
+            hosts = stack.enter_context(open_places(placement, find_engine(), announce=announce))
         if server is not None and isinstance(server.place, SshHost):
             subject_host = open_subject_host(server, server.place, stack)
             yield SuiteHosts(hosts, subject_host, server.place.name)

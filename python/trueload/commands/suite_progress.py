@@ -51,7 +51,6 @@ class Progress:
         self._write(plain(line), stay=True)
 
     def starts(self, trial: Trial, number: int, of: int) -> None:
-        """Show that a trial begins."""
         where = f"{trial.cell.subject.name}, {trial.cell.load.title}"
         self._head = f"[{number:>{len(str(of))}}/{of}] {where}, r{trial.repetition}"
         self._labels = {
@@ -89,7 +88,6 @@ class Progress:
             yield on_progress
 
     def ended(self, trial: Trial, outcome: TrialResult | TrialFailure) -> None:
-        """Show the result of a trial that has ended."""
         if isinstance(outcome, TrialFailure):
             how = "unsupported" if outcome.unsupported else "failed"
             self.talk(f"{self._head}: {how}: {outcome.reason}")

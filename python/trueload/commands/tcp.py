@@ -35,13 +35,13 @@ def read_tcp(
     if given.half_close and not given.close:
         raise UserError("--half-close ends each connection, and there is no --close", "add --close")
     unix = where.removeprefix(UNIX) if where.startswith(UNIX) else None
-    target = parse_host_port(where) if unix is None else Url.of_socket_file(where)
+    endpoint = parse_host_port(where) if unix is None else Url.of_socket_file(where)
     local = given.local_address
     exchange = TcpEcho(messages=make_messages(given.size, given.data), half_close=given.half_close)
     return Workload(
         kind="tcp",
-        url=target.url,
-        target=target,
+        url=endpoint.url,
+        endpoint=endpoint,
         route=make_route(unix=unix, overrides=given.resolve, local_addresses=local),
         traffic=Traffic(exchange=exchange, local_addresses=read_local_addresses(local)),
         close=given.close,

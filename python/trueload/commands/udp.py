@@ -34,12 +34,12 @@ def read_udp(
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
-    target, local = parse_host_port(where, "udp"), given.local_address
+    endpoint, local = parse_host_port(where, "udp"), given.local_address
     exchange = UdpEcho(messages=make_datagrams(given.size, given.data))
     return Workload(
         kind="udp",
-        url=target.url,
-        target=target,
+        url=endpoint.url,
+        endpoint=endpoint,
         route=make_route(unix=None, overrides=given.resolve, local_addresses=local),
         traffic=Traffic(exchange=exchange, local_addresses=read_local_addresses(local)),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from trueload.commands.foreign_flags import REMOVED, find_foreign_flag, removed_hint
+from trueload.commands.foreign_flags import BY_FLAG, REMOVED, removed_hint
 
 
 def explain_usage_error(
@@ -29,7 +29,7 @@ def explain_usage_error(
     if option is not None and hasattr(error, "possibilities"):
         near = next(iter(error.possibilities or ()), None)  # the nearest comes first
         hint = f"did you mean {near}? {see_help}" if near else see_help
-        foreign = find_foreign_flag(option)
+        foreign = BY_FLAG.get(option)
         if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
             hint = foreign.hint()
         return f"{path} has no option {option}", removed_hint(path, option) or hint

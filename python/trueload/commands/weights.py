@@ -12,10 +12,10 @@ HINT = "leave weight out of the lab's file"
 
 
 def check_weights(
-    where: Placement, *, broadcast: bool = False, origins: int = 1, replay: bool = False
+    placement: Placement, *, broadcast: bool = False, origins: int = 1, replay: bool = False
 ) -> None:
     """Refuse loads that hosts share only in equal parts. Raises ``UserError``."""
-    if not where.weights:
+    if not placement.weights:
         return
     if broadcast:
         raise UserError("hosts with different weights cannot share a broadcast", HINT)
@@ -28,12 +28,12 @@ def check_weights(
         )
 
 
-def division_lines(where: Placement) -> list[str]:
+def division_lines(placement: Placement) -> list[str]:
     """Return lines on how the load is divided; none if all hosts get the same."""
-    if not where.weights:
+    if not placement.weights:
         return []
-    common = gcd(*(weight for _, weight in where.weights))
+    common = gcd(*(weight for _, weight in placement.weights))
     return [
         "hosts, by weight:",
-        *(f"  {plain(name)}: {weight // common}" for name, weight in where.weights),
+        *(f"  {plain(name)}: {weight // common}" for name, weight in placement.weights),
     ]

@@ -19,13 +19,12 @@ from trueload.commands.host_duration import check_dry_run
 from trueload.commands.job import Job, Workload
 from trueload.commands.measure import measuring
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
-from trueload.commands.metrics_flags import read_metrics
-from trueload.commands.options import check_one_stdout
+from trueload.commands.options import check_one_stdout, read_metrics
 from trueload.commands.place_options import (
     check_all_at_start,
     check_local_addresses,
     check_pinned,
-    read_where,
+    read_placement,
 )
 from trueload.commands.request_flags import read_local_addresses
 from trueload.commands.weights import check_weights
@@ -97,18 +96,18 @@ UrlArgument = Annotated[
 
 def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
-    target, dialect = parse_given_url(url, WS), given.dialect
+    endpoint, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
-    request = make_request(target, method="GET", headers=headers, user=given.user, body=None)
+    request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)
     local = given.local_address
     workload = Workload(
         kind="ws",
-        url=redact_url(target.url),
-        target=target,
+        url=redact_url(endpoint.url),
+        endpoint=endpoint,
         route=make_route(unix=given.unix, overrides=given.resolve, local_addresses=local),
         traffic=Traffic(
             local_addresses=read_local_addresses(local),
-            tls=make_tls(target, given.only(TlsOptions)),
+            tls=make_tls(endpoint, given.only(TlsOptions)),
         ),
     )
     return WsOpening(workload, request, dialect)
@@ -162,19 +161,19 @@ read_broadcast = reader_of(WsBroadcastOptions)
 
 
 @with_flags_of(read_metrics, without=())
-@with_flags_of(read_where, without=())
+@with_flags_of(read_placement, without=())
 @with_flags_of(read_engine, without=())
 @with_flags_of(read_broadcast, without=())
 @with_options(BroadcastOptions)
 def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
-    where = read_where(**take_flags(read_where, flags))
-    check_dry_run(given.dry_run, where)
-    check_all_at_start(where, "a broadcast")
+    placement = read_placement(**take_flags(read_placement, flags))
+    check_dry_run(given.dry_run, placement)
+    check_all_at_start(placement, "a broadcast")
     metrics = read_metrics(**take_flags(read_metrics, flags))
     engine = read_engine(**take_flags(read_engine, flags))
-    check_pinned(engine, where)
-    check_weights(where, broadcast=True)
+    check_pinned(engine, placement)
+    check_weights(placement, broadcast=True)
     of_steps = read_broadcast(**flags)
     opened = read_opening(url, of_steps)
     workload = opened.workload
@@ -197,7 +196,7 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
         traffic=replace(
             workload.traffic,
             exchange=WsBroadcast(opening=opened.request, dialect=dialect, padding=padding),
-            local_addresses=check_local_addresses(workload.traffic.local_addresses, where),
+            local_addresses=check_local_addresses(workload.traffic.local_addresses, placement),
         ),
         load=Load(
             connections=int(plan.bounds.start),
@@ -206,7 +205,7 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
             warmup=None,
         ),
         engine=engine.over(JOINING),
-        server_pid=where.server_pid,
+        server_pid=placement.server_pid,
     )
     return Job(
         workload=workload,
@@ -216,7 +215,7 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
         thresholds=tuple(parse_condition(text, CLIENTS_FAIL_ON) for text in given.fail_on),
         live=not (given.no_live or given.quiet),
         search=plan,
-        where=where,
+        placement=placement,
         metrics=metrics,
     )
 

@@ -2,17 +2,19 @@
 
 How: a claim needs a 95 % interval that excludes 1. Equal sides would show that in at most one of
 twenty cases. The spread within a trial says nothing about the spread between trials, so a side with
-one trial allows no claim. Every comparison (`runs compare`, `ab`, reports) takes its words from
-here. Pure.
+one trial allows no claim. If a figure is only a bound, the interval includes whatever the truth may
+be, so that a claim holds of each such value. Every comparison (`runs compare`, `ab`, reports) takes
+its words from here. Pure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from trueload.record.schema import Direction
 from trueload.repetitions import (
     Interval,
     coefficient_of_variation,
@@ -58,6 +60,9 @@ class Ratio:
     undefined. ``cv`` of a side needs two trials or more. ``why`` is the reason for a word that
     needs one. ``chance`` is how likely equal sides are to differ this much in this metric.
 
+    ``at_least`` and ``at_most`` are the ends between which the ratio lies, both equal to it where
+    all figures are exact.
+
     ``pairs_needed`` is the number of pairs that would find a difference of 3 % at the spread seen,
     inf for more than 100. It is None if that is not known, or if no number of pairs would allow a
     claim. ``base_too_few`` and ``new_too_few``: a trial had too few requests for this percentile.
@@ -74,6 +79,8 @@ class Ratio:
     new_cv: float | None
     chance: float = 1.0
     pairs_needed: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
     base_too_few: bool = False
     new_too_few: bool = False
 
@@ -83,46 +90,79 @@ class Ratio:
         return self.base_too_few or self.new_too_few
 
     @property
+    def bound(self) -> Direction:
+        """What the ratio is: exact, or a bound."""
+        if self.ratio is None or self.at_least is None or self.at_most is None:
+            return "exact"
+        if self.at_least < self.ratio < self.at_most:
+            return "unknown"
+        if self.at_least < self.ratio:
+            return "at_most"
+        return "at_least" if self.at_most > self.ratio else "exact"
+
+    @property
     def verdict(self) -> str:
         """The word with its reason: ``unclear: one trial each; use --repeat 6 or trueload ab``."""
         return f"{self.word}: {self.why}" if self.why else self.word
 
 
-Bounds = tuple[str, str]
-"""For base and for new: empty, or a text that says that this side is only a lower bound.
+@dataclass(frozen=True)
+class Bounded:
+    """A side of which some figures are only bounds: the ends between which the truth of each trial
+    lies, and why it is not known: ``A is a lower bound``."""
 
-Such a side may be better than measured, so it is never called worse than the other, or the same.
-"""
-NO_BOUNDS: Bounds = ("", "")
+    lows: Sequence[float]
+    highs: Sequence[float]
+    why: str
 
 
-def bound_texts(base: tuple[str, bool], new: tuple[str, bool]) -> Bounds:
-    """Return the texts of two sides, each given by its name and whether it is a lower bound."""
-    a, b = (f"{name} is a lower bound" if bound else "" for name, bound in (base, new))
-    return a, b
+Bounds = tuple[Bounded | None, Bounded | None]
+"""Of base and of new; None if all its figures are exact."""
+NO_BOUNDS: Bounds = (None, None)
+
+
+def lower_bound(name: str, values: Sequence[float]) -> Bounded:
+    """Return a side that carries at least so much in each trial."""
+    return Bounded(values, [math.inf] * len(values), f"{name} is a lower bound")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the figures of two sides come to. ``spread``: the standard deviation of the logarithm of
+    a pair's ratio. ``ends``: those between which the ratio lies."""
+
+    ratio: float | None
+    within: Interval | None
+    chance: float
+    spread: float | None
+    ends: tuple[float | None, float | None]
+
+
+Values = Sequence[float]
+Sides = tuple[Values, Values]
+Find = Callable[[Values, Values], _Found]
 
 
 def of_trials(
-    metric: str,
-    base: Sequence[float],
-    new: Sequence[float],
-    spoiled: str = "",
-    bounds: Bounds = NO_BOUNDS,
+    metric: str, base: Values, new: Values, spoiled: str = "", bounds: Bounds = NO_BOUNDS
 ) -> Ratio:
     """Compare the trials of two sides, at least one each.
 
     ``spoiled`` is a reason to claim nothing, whatever the figures are.
     """
-    old, now = median(base) or 0.0, median(new) or 0.0
-    found = ratio(now, old)
+    few = too_few_trials(len(base), len(new))
+    few = f"{few}; {MORE_TRIALS}" if few else ""
+    return _compared(metric, _find_of_trials, (base, new), bounds, few, spoiled)
+
+
+def _find_of_trials(base: Values, new: Values) -> _Found:
+    middle = ratio(median(new) or 0.0, median(base) or 0.0)
     within = ratio_interval(base, new) if len(base) + len(new) > 2 else None
-    why = too_few_trials(len(base), len(new))
-    why = f"{why}; {MORE_TRIALS}" if why else spoiled
-    chance = rank_sum_chance(base, new)
-    word, why = _claim(metric, within, bounds, chance, why)
-    needed = _pairs_needed(bool(spoiled or any(bounds)), log_spread(base), log_spread(new))
-    spreads = _spreads(base, new)
-    return Ratio(metric, old, now, found, within, word, why, *spreads, chance, needed)
+    spreads = [log_spread(base), log_spread(new)]
+    known = [spread for spread in spreads if spread is not None]
+    # The spreads of two sides add up in a ratio as the root of the sum of squares.
+    spread = math.hypot(*known) if len(known) == len(spreads) else None
+    return _Found(middle, within, rank_sum_chance(base, new), spread, (middle, middle))
 
 
 def of_pairs(
@@ -132,32 +172,59 @@ def of_pairs(
     bounds: Bounds = NO_BOUNDS,
 ) -> Ratio:
     """Compare two sides by the ratio of each pair (base, new); needs at least one pair."""
-    base, new = [old for old, _ in pairs], [now for _, now in pairs]
-    found = [ratio(now, old) for old, now in pairs]
+    few = too_few_pairs(len(pairs))
+    few = f"{few}; {MORE_PAIRS}" if few else ""
+    sides = [old for old, _ in pairs], [now for _, now in pairs]
+    return _compared(metric, _find_of_pairs, sides, bounds, few, spoiled)
+
+
+def _find_of_pairs(base: Values, new: Values) -> _Found:
+    found = [ratio(now, old) for old, now in zip(base, new, strict=True)]
     known = [each for each in found if each is not None]
     # If neither side of a pair has an answer there is no ratio, and nothing can be claimed.
-    middle = median(known) if len(known) == len(found) else None
-    within = interval(known) if len(known) > 1 and middle is not None else None
-    why = too_few_pairs(len(pairs))
-    why = f"{why}; {MORE_PAIRS}" if why else spoiled
-    chance = sign_chance(known) if middle is not None else 1.0
-    word, why = _claim(metric, within, bounds, chance, why)
-    old, now = median(base) or 0.0, median(new) or 0.0
-    spread = log_spread(known) if middle is not None else None
-    needed = _pairs_needed(bool(spoiled or any(bounds)), spread)
-    spreads = _spreads(base, new)
-    return Ratio(metric, old, now, middle, within, word, why, *spreads, chance, needed)
+    if len(known) < len(found):
+        return _Found(None, None, 1.0, None, (None, None))
+    middle, within = median(known), interval(known) if len(known) > 1 else None
+    return _Found(middle, within, sign_chance(known), log_spread(known), (middle, middle))
 
 
-def _pairs_needed(in_vain: bool, *spreads: float | None) -> float | None:
-    """Return the number of pairs that find ``FIND`` at the spread of the ratios, or of both sides.
+def _compared(
+    metric: str, find: Find, sides: Sides, bounds: Bounds, few: str, spoiled: str
+) -> Ratio:
+    found = _of_any_truth(find, sides, bounds)
+    at_least, at_most = (0.0, math.inf) if spoiled else found.ends
+    word, why = _word(metric, found), ""
+    if few or spoiled:
+        word, why = "unclear", few or spoiled
+    elif any(bounds) and word == "unclear" != _word(metric, find(*sides)):
+        why = "; ".join(each.why for each in bounds if each is not None)
+    needed = None
+    if at_least != 0 and at_most != math.inf and found.spread is not None:
+        needed = pairs_to_find(found.spread, FIND, CHANCE_MAX)
+    base, new = (median(side) or 0.0 for side in sides)
+    (base_cv, new_cv), ends = map(coefficient_of_variation, sides), (at_least, at_most)
+    measured = (metric, base, new, found.ratio, found.within, word, why, base_cv, new_cv)
+    return Ratio(*measured, found.chance, needed, *ends)
 
-    The spreads of two sides add up in a ratio as the root of the sum of squares.
-    """
-    known = [spread for spread in spreads if spread is not None]
-    if in_vain or len(known) < len(spreads):
-        return None
-    return pairs_to_find(math.hypot(*known), FIND, CHANCE_MAX)
+
+def _of_any_truth(find: Find, sides: Sides, bounds: Bounds) -> _Found:
+    """Return what the figures come to wherever the truths of both sides lie."""
+    measured = find(*sides)
+    if not any(bounds):
+        return measured
+    (base_lows, base_highs), (lows, highs) = (
+        (side, side) if bound is None else (bound.lows, bound.highs)
+        for side, bound in zip(sides, bounds, strict=True)
+    )
+    least, most = find(base_highs, lows), find(base_lows, highs)
+    ends = (least.ratio or 0.0, math.inf if most.ratio is None else most.ratio)
+    if least.within is None or most.within is None:
+        return replace(measured, within=None, chance=1.0, ends=ends)
+    within = replace(most.within, low=least.within.low)
+    chance = max(least.chance, most.chance)
+    if within.low > 1 or within.high < 1:
+        chance = least.chance if within.low > 1 else most.chance
+    return replace(measured, within=within, chance=chance, ends=ends)
 
 
 def of_too_few(found: Ratio, base: bool, new: bool) -> Ratio:
@@ -165,7 +232,8 @@ def of_too_few(found: Ratio, base: bool, new: bool) -> Ratio:
     if not (base or new):
         return found
     nothing = replace(found, ratio=None, within=None, word="unclear", chance=1.0, pairs_needed=None)
-    return replace(nothing, why=FEW_REQUESTS, base_too_few=base, new_too_few=new)
+    unknown = replace(nothing, at_least=None, at_most=None, why=FEW_REQUESTS)
+    return replace(unknown, base_too_few=base, new_too_few=new)
 
 
 def too_few_trials(base: int, new: int) -> str:
@@ -212,15 +280,6 @@ def _as_throughput(mean: Ratio, throughput: Ratio) -> Ratio:
     return replace(mean, word="unclear", why=throughput.why or f"as throughput, {ONE_FACT}")
 
 
-def claimed(ratios: Sequence[Ratio]) -> Mapping[str, float | None]:
-    """The ratios of metrics with a claim, by metric; a condition can be true only of these."""
-    return {each.metric: each.ratio for each in ratios if each.word != "unclear"}
-
-
-def _spreads(base: Sequence[float], new: Sequence[float]) -> tuple[float | None, float | None]:
-    return coefficient_of_variation(base), coefficient_of_variation(new)
-
-
 def as_family(ratios: Sequence[Ratio], primary: str) -> list[Ratio]:
     """Keep claims so that at most one in twenty comparisons of equal sides has a wrong one.
 
@@ -248,25 +307,12 @@ def as_family(ratios: Sequence[Ratio], primary: str) -> list[Ratio]:
     ]
 
 
-def _claim(
-    metric: str, within: Interval | None, bounds: Bounds, chance: float, doubt: str
-) -> tuple[Word, str]:
-    """Return the word, and the reason if it is unclear.
-
-    The reason is a doubt that is already known, or that a side is a lower bound.
-    """
-    if doubt:
-        return "unclear", doubt
-    word, (base, new) = _word(metric, within), bounds
-    if word in CLAIMS and chance > CHANCE_MAX:
-        return "unclear", ""
-    why = {"better": base, "worse": new, "same": base or new}.get(word, "")
-    return ("unclear", why) if why else (word, "")
-
-
-def _word(metric: str, within: Interval | None) -> Word:
+def _word(metric: str, found: _Found) -> Word:
+    within = found.within
     if within is None:
         return "unclear"
     if within.low <= 1 <= within.high:
         return "same" if within.low >= SAME_LOW and within.high <= SAME_HIGH else "unclear"
+    if found.chance > CHANCE_MAX:
+        return "unclear"
     return "better" if (within.low > 1) == (metric in HIGHER_IS_BETTER) else "worse"

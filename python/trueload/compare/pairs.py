@@ -11,8 +11,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trueload.compare.certainty import bounds_of, spoiled_text
 from trueload.compare.difference import Ratio, of_pairs
-from trueload.compare.trials import METRICS, claimed_together, invalid_text, side_bounds
+from trueload.compare.trials import METRICS, claimed_together
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
 from trueload.record.turn import Letter, Turn
@@ -64,13 +65,12 @@ def compare_pairs(
     if not pairs:
         return []
     sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
-    spoiled, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
         of_pairs(
             metric,
             [(metric_value(metric, each.a), metric_value(metric, each.b)) for each in pairs],
-            spoiled,
-            bounds,
+            spoiled_text(metric, sides),
+            bounds_of(metric, sides),
         )
         for metric in metrics
     ]

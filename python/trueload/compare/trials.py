@@ -2,7 +2,7 @@
 
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
 variant, load). Each metric of a row becomes the ratio of the medians, new to base, with its
-interval and the claim that `difference` allows. A row with an invalid trial claims nothing. Pure.
+interval and the claim that `difference` allows. Pure.
 """
 
 from __future__ import annotations
@@ -11,30 +11,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trueload.compare.difference import (
-    Bounds,
-    Ratio,
-    as_family,
-    bound_texts,
-    claimed,
-    counted_once,
-    of_too_few,
-    of_trials,
-)
+from trueload.compare.certainty import OF_BASE, bounds_of, rule_ratios, spoiled_text
+from trueload.compare.difference import Ratio, as_family, counted_once, of_too_few, of_trials
 from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import Closed, Open, Stage
+from trueload.record.certainty import Ruling
 from trueload.record.core_latency import moved_between_text
 from trueload.record.figures import PERCENTILES, is_too_few, metric_value
 from trueload.record.schema import Record
-from trueload.record.thresholds import (
-    RATIO,
-    Condition,
-    Crossing,
-    crossed_by,
-    is_metric,
-    ratio_text,
-    untimed,
-)
+from trueload.record.thresholds import RATIO, Condition, is_metric
 from trueload.units import format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 from trueload.verdict.common import in_flight
@@ -48,7 +33,7 @@ PATH_SHOWN = 60  # characters: a note is one line
 class RowCompared:
     """One row, with the verdict of each side: the worst of its trials.
 
-    ``new_untimed`` is the number of the new side's requests that have no time.
+    ``rulings`` are those on its conditions.
     """
 
     name: str
@@ -58,7 +43,7 @@ class RowCompared:
     new_trials: int
     ratios: tuple[Ratio, ...]
     primary: str
-    new_untimed: int = 0
+    rulings: tuple[Ruling, ...] = ()
     base_lower_bound: bool = False
     new_lower_bound: bool = False
 
@@ -78,32 +63,49 @@ class Comparison:
     only_new: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def spoiled(self) -> tuple[RowCompared, ...]:
+        """The rows that have become invalid; all if all are invalid."""
+        if all(row.verdict == "invalid" for row in self.rows):
+            return self.rows
+        return tuple(row for row in self.rows if row.new_verdict == "invalid" != row.base_verdict)
+
+    @property
+    def rulings(self) -> tuple[RowRuling, ...]:
+        """The rulings on each row. A row that stays invalid, such as a trap, leaves nothing
+        undecided."""
+        stays = {row.name for row in self.rows if row.base_verdict == row.new_verdict == "invalid"}
+        stays -= {row.name for row in self.spoiled}
+        return tuple(
+            RowRuling(row.name, each)
+            for row in self.rows
+            for each in row.rulings
+            if each.state != "undecided" or row.name not in stays
+        )
+
 
 @dataclass(frozen=True)
-class RowCrossing:
-    """A condition that is true of a row."""
+class RowRuling:
+    """What became of a condition on a row."""
 
     row: str
-    crossed: Crossing
+    ruling: Ruling
 
     def sentence(self) -> str:
         """A text such as ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
-        name = f"{self.row}: " if self.row else ""
-        return name + self.crossed.sentence_with(lambda _, value: ratio_text(value, "of the base"))
+        return f"{self.row}: {self.ruling.why}" if self.row else self.ruling.why
 
 
 Groups = Mapping[str, Sequence[Record]]
 
 
-def compare(
-    base: Groups, new: Groups, metrics: Sequence[str] = METRICS, primary: str | None = None
-) -> Comparison:
+def compare(base: Groups, new: Groups, conditions: Sequence[Condition] = ()) -> Comparison:
     """Compare two runs row by row; rows are matched by name, as their order in a run is random."""
     both = sorted((name for name in new if name in base), key=_by_number)
     sides = ([r.cpu_distance for name in both for r in side[name]] for side in (base, new))
     moved = moved_between_text(*sides)
     return Comparison(
-        rows=tuple(_row(name, base[name], new[name], metrics, primary) for name in both),
+        rows=tuple(_row(name, base[name], new[name], conditions) for name in both),
         only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
         only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
         notes=(
@@ -193,19 +195,6 @@ def _stage(stage: Stage, unit: str) -> str:
     return f"{format_count(stage.from_)}{unit}{ramp}"
 
 
-def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[RowCrossing]:
-    """Return the conditions that the ratios of a row make true; an unclear ratio makes none true.
-
-    Requests of the new side without a time never count as better than the base.
-    """
-    found = []
-    for row in comparison.rows:
-        known = claimed(row.ratios)
-        over = crossed_by(conditions, known.get, row.new_untimed)
-        found += [RowCrossing(row.name, each) for each in over]
-    return found
-
-
 def with_metrics(conditions: Sequence[Condition], primary: str | None = None) -> tuple[str, ...]:
     """The metrics to compare: the usual ones, and those that a condition names."""
     named = [part.metric for condition in conditions for part in condition.parts]
@@ -217,23 +206,21 @@ OF_CLIENTS = ("throughput", "errors")
 
 
 def _row(
-    name: str,
-    base: Sequence[Record],
-    new: Sequence[Record],
-    metrics: Sequence[str],
-    primary: str | None,
+    name: str, base: Sequence[Record], new: Sequence[Record], conditions: Sequence[Condition]
 ) -> RowCompared:
+    metrics, primary = with_metrics(conditions), primary_of(conditions)
     if base[0].client is not None:
-        metrics = [metric for metric in metrics if metric in OF_CLIENTS]
+        metrics = tuple(metric for metric in metrics if metric in OF_CLIENTS)
+    ratios = tuple(compare_records(base, new, metrics, primary))
     return RowCompared(
         name=name,
         base_verdict=decide(worst_checks(base)),
         new_verdict=decide(worst_checks(new)),
         base_trials=len(base),
         new_trials=len(new),
-        ratios=tuple(compare_records(base, new, metrics, primary)),
+        ratios=ratios,
         primary=primary or primary_metric((*base, *new)),
-        new_untimed=untimed(new),
+        rulings=tuple(rule_ratios(conditions, ratios, {"base": base, "new": new}, OF_BASE)),
         base_lower_bound=is_lower_bound(worst_checks(base)),
         new_lower_bound=is_lower_bound(worst_checks(new)),
     )
@@ -247,14 +234,13 @@ def compare_records(
 ) -> list[Ratio]:
     """Compare each metric of two sides that have at least one record each."""
     sides = {"base": base, "new": new}
-    spoiled, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
         of_trials(
             metric,
             [metric_value(metric, record) for record in base],
             [metric_value(metric, record) for record in new],
-            spoiled,
-            bounds,
+            spoiled_text(metric, sides),
+            bounds_of(metric, sides),
         )
         for metric in metrics
     ]
@@ -292,18 +278,6 @@ def stored_primary(plan: object) -> str | None:
     """The primary metric that a stored run of pairs was planned with; None if its plan has none."""
     found = plan.get("primary") if isinstance(plan, Mapping) else None
     return found if isinstance(found, str) and is_metric(found, RATIO) else None
-
-
-def side_bounds(sides: Mapping[str, Sequence[Record]]) -> Bounds:
-    """The texts for base and new, in this order; one lower-bound trial makes its side one."""
-    base, new = ((name, any(r.lower_bound for r in some)) for name, some in sides.items())
-    return bound_texts(base, new)
-
-
-def invalid_text(sides: Mapping[str, Sequence[Record]]) -> str:
-    """A text such as ``a trial of new is invalid``; '' if all are valid or suspect."""
-    spoiled = [name for name, some in sides.items() if any(r.verdict == "invalid" for r in some)]
-    return f"a trial of {' and of '.join(spoiled)} is invalid" if spoiled else ""
 
 
 def is_closed(record: Record) -> bool:

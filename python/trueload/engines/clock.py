@@ -83,7 +83,6 @@ class Comparison:
         return len(self._readings)
 
     def add(self, reading: Reading) -> None:
-        """Add one answer."""
         full = len(self._readings) == SAMPLES_KEPT
         goes = self._readings[0] if full else None
         self._readings.append(reading)

@@ -1,10 +1,10 @@
 """A fleet that hosts join while it sends.
 
 How: hosts that were not there at the start are tried again by another thread. Once one is there, an
-engine is started on it; it gets the plan with the part that it will have, and opens its
+engine is started on it; it gets the plan with the share that it will have, and opens its
 connections. When they are open, all engines are told from which second of the window on each has
-which part. So the part of a host that was lost is shared again once another joins. One host joins
-at a time. A host that cannot join changes nothing for the others.
+which share. So what a host that was lost had is divided again once another joins. One host joins at
+a time. A host that cannot join changes nothing for the others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
-from trueload.protocol.fleet import Clock, LoadShare, Share, parts_of
+from trueload.protocol.fleet import Clock, LoadShare, Share, load_shares
 from trueload.protocol.plan import (
     Blob,
     Done,
@@ -121,15 +121,15 @@ class ElasticFleet(Fleet):
         found, self._coming_count = list(self._opening), len(self._living()) + 1
         for number, message in enumerate(found):
             if isinstance(message, Generate):
-                part = self._parts(self._coming_count, message.connections)[-1]
+                share = self._shares(self._coming_count, message.connections)[-1]
                 # Its random numbers must be none that others have drawn already.
                 own = message.model_copy(update={"seed": message.seed + len(self._members)})
-                found[number] = member.part_of(own, part)
+                found[number] = member.own_plan(own, share)
         return found
 
     @staticmethod
-    def _parts(count: int, connections: int) -> tuple[LoadShare, ...]:
-        return parts_of((1,) * count, connections)
+    def _shares(count: int, connections: int) -> tuple[LoadShare, ...]:
+        return load_shares((1,) * count, connections)
 
     # The thread that reads what the engines say.
 
@@ -153,9 +153,7 @@ class ElasticFleet(Fleet):
         self._living_count -= 1
         for awaited in [*self._awaited.values()]:
             awaited.senders.discard(member.index)
-            if not awaited.done and len(awaited.senders) == self._living_count:
-                awaited.done = True
-                awaited.then()
+            awaited.pass_if_all(self._living_count)
 
     def _hear(self, member: Member, received: ReceivedLine) -> None:
         """Handle a line of an engine that has not joined yet."""
@@ -220,8 +218,8 @@ class ElasticFleet(Fleet):
             self._drop("a host was lost meanwhile")
             return
         connections = self._connections or count
-        parts = self._parts(count, connections)
-        part_of = {each.index: part for each, part in zip(living, parts, strict=False)}
+        shares = self._shares(count, connections)
+        share_of = {each.index: share for each, share in zip(living, shares, strict=False)}
         at_ns = member.offset.to_engine(start_ns)
         begins = phase.model_copy(update={"at_ns": at_ns, "from_ns": from_ns})
         try:
@@ -229,7 +227,7 @@ class ElasticFleet(Fleet):
         except EngineError as error:
             self._drop(str(error))
             return
-        self._to_all(lambda each: Share(id=phase.id, part=part_of[each.index], from_ns=from_ns))
+        self._to_all(lambda each: Share(id=phase.id, part=share_of[each.index], from_ns=from_ns))
         member.index, member.joined_s = len(self._members), second
         member.starts_ns[phase.id] = at_ns
         member.spoke_s = (start_ns + from_ns) / NS_PER_S

@@ -149,7 +149,6 @@ class Engine(Closeable):
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self._channel.pid
 
     @property

@@ -1,50 +1,42 @@
 """The engines of several hosts, spoken to as one.
 
-How: every engine gets the whole plan and its part in it, and deals out its own share of
-connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
-is told in its own clock. Lines from all engines go into one queue, which is read when the caller
-asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
-or ends before it was told to is lost. Hosts that go at once are lost by the way that they share. If
-more hosts are lost than may be, the run ends: the ``EngineError`` says which host, and what it said
-last. Else the others go on with their own parts.
-One more thread asks every engine for its clock, which renews their leases.
+How: every engine gets the whole plan and its share of it, and deals out its own connections,
+requests and arrivals. A phase begins once every engine is ready, at a time that each is told in its
+own clock. Lines from all engines go into one queue, which is read when the caller asks. A message
+goes on to the caller once all engines have sent it. A host that falls silent, dies or ends before
+it was told to is lost. Hosts that go at once are lost by the way that they share. If more hosts are
+lost than may be, the run ends: the ``EngineError`` says which host, and what it said last. Else the
+others go on with their own shares.
 """
 
 from __future__ import annotations
 
 import contextlib
 import queue
-import threading
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Self
+from dataclasses import dataclass, field
 
-from trueload.closeable import Closeable
 from trueload.deadline import seconds_left
-from trueload.engines.barrier import Barrier
 from trueload.engines.engine import EngineError, FailureKind
 from trueload.engines.host_ticks import condensed
 from trueload.engines.losses import ChannelEnd, LifeSign, judge
-from trueload.engines.member import HostReport, Member, ReceivedLine
+from trueload.engines.member import Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
+from trueload.engines.roster import ASK_EVERY_S, MANY, Roster
 from trueload.engines.settlement import Settlement
 from trueload.engines.ticks import Ticks
-from trueload.engines.twins import numbers_of
-from trueload.errors import HostError, UserError
 from trueload.places import EngineHost, LinkLostError
 from trueload.protocol.broadcast import PhaseSent, Settle, Settled
-from trueload.protocol.fleet import Clock, parts_of
+from trueload.protocol.fleet import Clock, load_shares
 from trueload.protocol.plan import (
     Done,
     Duration,
     Error,
     FromEngine,
     Generate,
-    Hello,
     Phase,
     PhaseDone,
     PhaseStarted,
@@ -55,33 +47,38 @@ from trueload.protocol.plan import (
     Turns,
 )
 from trueload.protocol.tick import Tick
-from trueload.text import listed
 from trueload.units import NS_PER_S
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
 IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
-ASK_EVERY_S = 0.25  # an eighth of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
 """Lead time of announcing a phase; four of the slowest round trips are added to it."""
 START_LEAD_EACH_NS = 200_000  # and so much for each host: they are sent to one after the other
 LOOK_EVERY_S = SILENCE_S / 10
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
-STARTERS_MAX = 64  # hosts that are started at the same time
-MANY = 32
-"""From so many hosts on, clocks are asked half as often, and the front handles what has come every
-``TOGETHER_S``: 256 hosts send 2,000 messages a second, and each would wake it."""
-TOGETHER_S = 0.01
+TOGETHER_S = 0.01  # of many hosts, the front handles what has come so often
 
 
-class Fleet(Closeable):
-    """Several engines at work; a context manager that leaves nothing running.
+@dataclass
+class Barrier:
+    """A message that all living members have to send before ``then`` is done, once."""
 
-    So many as ``allow_lost`` hosts may be lost while the others go on.
-    """
+    then: Callable[[], None]
+    senders: set[int] = field(default_factory=set)
+    done: bool = False
+
+    def pass_if_all(self, living: int) -> None:
+        """Do it if so many have sent the message, and it has not been done."""
+        if not self.done and len(self.senders) == living > 0:
+            self.done = True
+            self.then()
+
+
+class Fleet(Roster):
+    """Several engines at work, spoken to as one."""
 
     def __init__(self, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> None:
-        self._members = [Member(index, host) for index, host in enumerate(hosts)]
-        self._received: queue.SimpleQueue[ReceivedLine] = queue.SimpleQueue()
+        super().__init__(hosts, pauses, allow_lost)
         self._out: deque[FromEngine] = deque()
         self._waiting: deque[Phase] = deque()
         self._running: list[Phase] = []
@@ -91,80 +88,10 @@ class Fleet(Closeable):
         """Phases that change the number of connections."""
         self._settling = Settlement(len(self._members))
         self._timeout_ns = 0
-        self._over = threading.Event()
         self._stopping = False
         self._looked_s = time.monotonic()
         self._series: dict[str, Series] = {}
         self._awaited: dict[str, Barrier] = {}
-        self.news: list[str] = []
-        """Hosts that were lost, and why; whoever has told the user clears it."""
-        self._warned: set[str] = set()
-        self._allow_lost = allow_lost
-        self._pauses = pauses
-        self._living_count = len(self._members)
-
-    @classmethod
-    def start(cls, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> Self:
-        """Start an engine on every host, all of them or none. Raises ``UserError``,
-        ``EngineError``, which name the host."""
-        fleet = cls(hosts, pauses, allow_lost)
-        # Engines that are up wait for the others, and must learn meanwhile that the front is alive.
-        threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
-        try:
-            with ThreadPoolExecutor(min(len(hosts), STARTERS_MAX)) as starters:
-                list(starters.map(fleet._start, fleet._members))
-        except BaseException:
-            fleet.close()
-            raise
-        fleet.warn_of_twins()
-        return fleet
-
-    @property
-    def hello(self) -> Hello:
-        """The hello of the first engine."""
-        return self._members[0].engine.hello
-
-    def warn_of_twins(self) -> None:
-        """Note in the news which hosts are the same machine under several names."""
-        _, networks = numbers_of([member.engine.hello.machine for member in self._members])
-        names: defaultdict[int | None, list[str]] = defaultdict(list)
-        for member, number in zip(self._members, networks, strict=True):
-            names[number].append(member.name)
-        lines = {
-            f"warning: {listed(same)} are one machine, which sends the load of {len(same)} hosts"
-            for number, same in names.items()
-            if number is not None and len(same) > 1
-        }
-        self.news += sorted(lines - self._warned)
-        self._warned |= lines
-
-    def pids_here(self) -> set[int]:
-        """Pids of the engines that run on this machine."""
-        return {member.engine.pid for member in self._living() if member.is_here}
-
-    def allowed_cpus(self) -> tuple[int, ...]:
-        """The CPUs of this machine that engines may run on."""
-        cpus: set[int] = set()
-        for member in self._living():
-            if member.is_here:
-                cpus |= set(member.host.cpus or member.engine.allowed_cpus())
-        return tuple(sorted(cpus))
-
-    def reports(self, phase_id: str) -> tuple[HostReport, ...]:
-        """What each host did in a phase."""
-        found = [member.report(phase_id) for member in self._members]
-        machines, networks = numbers_of([report.machine for report in found])
-        return tuple(
-            replace(report, machine_number=machine, network_number=network)
-            for report, machine, network in zip(found, machines, networks, strict=True)
-        )
-
-    def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
-        """Name and last tick of each host with a tick of the phase; empty for a single host."""
-        if len(self._members) < 2:
-            return ()
-        found = ((member.name, member.latest) for member in self._living())
-        return tuple((name, tick) for name, tick in found if tick and tick.id == phase_id)
 
     def send(self, message: ToEngine) -> None:
         """Send one message to all; a phase waits until its start can be agreed. Raises
@@ -176,8 +103,8 @@ class Fleet(Closeable):
             self._connections = message.connections
             self._timeout_ns = message.timeout_ns
             weights = tuple(each.host.weight for each in self._members)
-            parts = parts_of(weights, message.connections)
-            self._to_all(lambda member: member.part_of(message, parts[member.index]))
+            shares = load_shares(weights, message.connections)
+            self._to_all(lambda member: member.own_plan(message, shares[member.index]))
         else:
             self._to_all(lambda member: message)
 
@@ -224,28 +151,6 @@ class Fleet(Closeable):
         for member in self._living():
             with contextlib.suppress(EngineError):
                 member.engine.send(Stop())
-
-    def close(self) -> None:
-        """End all, in parallel."""
-        self._over.set()
-        started = [member.engine for member in self._members if member.is_started]
-        if started:
-            with ThreadPoolExecutor(min(len(started), STARTERS_MAX)) as closers:
-                list(closers.map(lambda engine: engine.close(), started))
-
-    def _start(self, member: Member) -> None:
-        try:
-            member.start()
-        except UserError as error:
-            message = f"{member.name}: {error}"
-            raise HostError(message, error.hint, error.exit_code) from error
-        except EngineError as error:
-            raise EngineError(error.kind, f"{member.name}: {error}") from error
-        member.divert(self._received.put)
-
-    def _living(self) -> list[Member]:
-        """The members that are not lost."""
-        return [member for member in self._members if member.lost is None]
 
     def _to_all(self, message: Callable[[Member], ToEngine]) -> None:
         for member in self._living():
@@ -299,9 +204,7 @@ class Fleet(Closeable):
         are remembered by index, because there may be very many."""
         awaited = self._awaited.setdefault(what, Barrier(then))
         awaited.senders.add(member.index)
-        if not awaited.done and len(awaited.senders) == self._living_count:
-            awaited.done = True
-            then()
+        awaited.pass_if_all(self._living_count)
 
     def _is_over(self, phase: Phase) -> bool:
         return all(phase.id in member.measurements for member in self._living())
@@ -521,9 +424,7 @@ class Fleet(Closeable):
                 self.stop()
                 raise EngineError("memory" if kind == "memory" else "lost", told)
         for awaited in [*self._awaited.values()]:
-            if not awaited.done and len(awaited.senders) == self._living_count > 0:
-                awaited.done = True
-                awaited.then()
+            awaited.pass_if_all(self._living_count)
         self._advance()
 
     def _forget(self, member: Member) -> None:
@@ -533,20 +434,6 @@ class Fleet(Closeable):
             ticks.without(member.index)
         for awaited in self._awaited.values():
             awaited.senders.discard(member.index)
-
-    def _to_ask(self) -> list[Member]:
-        return self._members
-
-    def _ask_clocks(self) -> None:
-        turn = 0
-        while not self._over.wait(ASK_EVERY_S):
-            turn += 1
-            every = 2 if len(self._members) >= MANY else 1
-            # Whoever reads from the channel finds out that it has closed.
-            for member in self._to_ask():
-                with contextlib.suppress(EngineError):
-                    if member.is_asked and turn % max(every, member.engine.asked_every) == 0:
-                        member.ask_clock()
 
 
 def is_gone(member: Member, now_s: float) -> bool:

@@ -16,8 +16,8 @@ from trueload.places.local import LocalPlace
 from trueload.protocol.plan import LoadPlan, Turns
 
 
-def check_parts(hosts: int, connections: int, load: LoadPlan) -> None:
-    """Raise ``UserError`` for a load of which some host would have no part."""
+def check_shares(hosts: int, connections: int, load: LoadPlan) -> None:
+    """Raise ``UserError`` for a load of which some host would have no share."""
     if connections < hosts:
         raise UserError(
             f"{connections} connections are too few for {hosts} hosts",
@@ -40,7 +40,7 @@ def start_engines(
 ) -> Engine | Fleet:
     """Start an engine on every host; a single one on this machine is spoken to directly. ``late``
     hosts may join. Raises ``UserError``, ``EngineError``."""
-    check_parts(len(hosts), connections, load)
+    check_shares(len(hosts), connections, load)
     if late is not None:
         fleet = ElasticFleet.start(hosts, pauses, allow_lost)
         fleet.await_hosts(late)

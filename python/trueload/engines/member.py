@@ -63,7 +63,7 @@ class HostReport:
 
 
 class Member:
-    """An engine, its clock readings, and its part of each phase."""
+    """An engine, its clock readings, and its share of each phase."""
 
     def __init__(self, index: int, host: EngineHost) -> None:
         self.index = index
@@ -120,12 +120,12 @@ class Member:
         self._questions.compare(self._engine)
         self.received_s = time.monotonic()
 
-    def part_of(self, plan: Generate, part: LoadShare) -> Generate:
-        """The whole plan with its part, and its CPUs and local addresses."""
+    def own_plan(self, plan: Generate, share: LoadShare) -> Generate:
+        """The whole plan with its share, and its CPUs and local addresses."""
         host = self.host
         return plan.model_copy(
             update={
-                "part": part,
+                "part": share,
                 "cpus": plan.cpus if host.cpus is None else host.cpus,
                 "local_addresses": host.local_addresses or plan.local_addresses,
             }

@@ -15,7 +15,7 @@ from trueload.protocol.lateness import Lateness, Stalls
 from trueload.protocol.packed import PackedCounts, SparseSum
 from trueload.protocol.plan import Generator, Measurement, Ready
 from trueload.protocol.sums import add_histograms, add_up, sums
-from trueload.protocol.tick import Counts, Second
+from trueload.protocol.tick import Second
 from trueload.record.accounts import MESSAGES
 
 
@@ -37,11 +37,6 @@ def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
         for name, why in part.items():
             found.setdefault(name, why)
     return found
-
-
-def merge_counts(parts: Sequence[Counts]) -> Counts:
-    """The sum of all."""
-    return add_up(parts)
 
 
 def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
@@ -199,7 +194,7 @@ def merge_measurements(
         window_ns=stopped_ns - started_ns,
         drain_ns=max(0, max(span.done_ns for span in spans) - stopped_ns),
         partial=any(part.partial for part in parts),
-        counts=merge_counts([part.counts for part in parts]),
+        counts=add_up([part.counts for part in parts]),
         histograms=add_histograms([part.histograms for part in parts]),
         connections=merge_connections([part.connections for part in parts]),
         slots=merge_slots([part.slots for part in parts]),

@@ -63,7 +63,6 @@ class Pauses(Closeable):
         return None if lasted_s is None else describe(lasted_s)
 
     def close(self) -> None:
-        """Stop watching."""
         self._over.set()
 
     def _watch(self) -> None:

@@ -8,9 +8,8 @@ then send several ticks each. There is still only one merged tick for each stret
 
 from __future__ import annotations
 
-from trueload.engines.merge import merge_counts
 from trueload.protocol.packed import SparseSum
-from trueload.protocol.sums import sums
+from trueload.protocol.sums import add_up, sums
 from trueload.protocol.tick import Tick
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
@@ -60,7 +59,7 @@ class Ticks:
             type="tick",
             at_ns=max(tick.at_ns for tick in ticks),
             id=ticks[0].id,
-            counts=merge_counts([tick.counts for tick in ticks]),
+            counts=add_up([tick.counts for tick in ticks]),
             latency=self._latency.as_dict(),
             service=self._service.as_dict(),
             busiest_ns=max(tick.busiest_ns for tick in ticks),

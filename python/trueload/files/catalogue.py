@@ -19,7 +19,7 @@ import platformdirs
 
 import trueload
 from trueload.errors import UserError
-from trueload.files.ownership import TrustedUsers, also_writers_of, steps, trusted_here, why_not
+from trueload.files.ownership import TrustedUsers, also_writers_of, first_fault, steps, trusted_here
 
 Kind = Literal["suites", "subjects", "contracts"]
 
@@ -81,13 +81,7 @@ def _why_not(folder: Path, kind: Kind) -> str | None:
     way = [folder] if _is_own(folder) else list(steps(folder))
     # Subjects are judged one by one, so that one does not stop the others.
     files = [] if kind == "subjects" else folder.glob(_MARKS[kind])
-    try:
-        for step in (*way, real, *files):
-            if why := why_not(step, trusted, ancestor=step != real):
-                return why
-    except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
-    return None
+    return first_fault((*way, real, *files), real, trusted)
 
 
 def _is_own(folder: Path) -> bool:

@@ -18,6 +18,7 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,8 +64,11 @@ def output(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def text_output(path: Path, newline: str | None = None) -> Iterator[TextIO]:
-    """Like ``output``, for text; ``newline`` is that of ``open``."""
+def text_output(path: Path | None, newline: str | None = None) -> Iterator[TextIO]:
+    """Like ``output``, for text; ``newline`` is that of ``open``. To stdout for ``-`` and None."""
+    if path is None or str(path) == "-":
+        yield sys.stdout
+        return
     with output(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -75,8 +79,8 @@ def text_output(path: Path, newline: str | None = None) -> Iterator[TextIO]:
                 text.detach()  # otherwise it would close the file before that is renamed
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole. Raises ``UserError``."""
+def write_text(path: Path | None, text: str) -> None:
+    """Write a file whole, or to stdout for ``-`` and None. Raises ``UserError``."""
     with text_output(path) as file:
         file.write(text)
 
@@ -151,8 +155,8 @@ def _put(part: Path, real: Path) -> None:
         # A mount point, or another user's file in a sticky folder, can only be written in place.
         if not real.exists():
             raise
-        with part.open("rb") as source, real.open("wb") as target:
-            shutil.copyfileobj(source, target)
+        with part.open("rb") as source, real.open("wb") as copy:
+            shutil.copyfileobj(source, copy)
 
 
 def _open_in_place(path: Path) -> BinaryIO:

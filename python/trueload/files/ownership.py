@@ -13,7 +13,7 @@ import os
 import pwd
 import shlex
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -136,10 +136,10 @@ def steps(path: Path) -> Iterator[Path]:
         links += 1
         if links > LINKS_MAX:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-        target = Path(os.readlink(step))
-        if target.is_absolute():
+        linked = Path(os.readlink(step))
+        if linked.is_absolute():
             at = Path("/")
-        left += reversed([part for part in target.parts if part != "/"])
+        left += reversed([part for part in linked.parts if part != "/"])
 
 
 def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:
@@ -151,10 +151,8 @@ def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:
 
 
 def why_not(path: Path, trusted: TrustedUsers, *, ancestor: bool = False) -> str | None:
-    """What is wrong with one path, in words and with the remedy; None if nothing is.
-
-    Raises ``OSError`` if it cannot be inspected.
-    """
+    """What is wrong with one path, in words and with the remedy; None if nothing is. Raises
+    ``OSError`` if it cannot be inspected."""
     status = path.lstat()
     fault = judge(status, trusted, ancestor=ancestor, acl=_has_list(path, status))
     named, recursive = shlex.quote(str(path)), "" if ancestor else "-R "
@@ -172,6 +170,16 @@ def why_not(path: Path, trusted: TrustedUsers, *, ancestor: bool = False) -> str
         case "list":
             cure = f"`setfacl {recursive}-b {named}` ends that"
             return f"{path} can be written by those in its access list ({cure})"
+
+
+def first_fault(way: Iterable[Path], path: Path, trusted: TrustedUsers) -> str | None:
+    """What is wrong with the first of the paths on the way to ``path`` that is at fault, in words;
+    None if nothing is."""
+    try:
+        faults = (why_not(step, trusted, ancestor=step != path) for step in way)
+        return next(filter(None, faults), None)
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
 
 
 def _has_list(path: Path, status: os.stat_result) -> bool:

@@ -46,12 +46,10 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def all_pids() -> list[int]:
-    """Pids of all visible processes."""
     return [int(name) for name in os.listdir(PROC) if name.isdigit()]
 
 
 def read_parents() -> dict[int, int]:
-    """The parent of each visible process."""
     parents: dict[int, int] = {}
     for pid in all_pids():
         with contextlib.suppress(OSError, IndexError, ValueError):

@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from trueload import __version__
 from trueload.extras import require
-from trueload.metrics.outlets import Announce, ExporterOptions, Outlet
+from trueload.metrics.options import MetricsOptions
+from trueload.metrics.outlets import Announce, Outlet
 from trueload.metrics.tally import Labels, Tally
 from trueload.record.schema import Record
 from trueload.report.heading import Heading
@@ -42,7 +43,6 @@ class Exports:
         return self._tallies
 
     def add(self, outlet: Outlet) -> None:
-        """Add an exporter."""
         self._outlets.append(outlet)
 
     def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:
@@ -117,12 +117,10 @@ def _both(receive: OnProgress, show: OnProgress | None) -> OnProgress:
 
 @contextmanager
 def exporting(
-    wanted: ExporterOptions, about: Mapping[str, str], interrupt: Interrupt, announce: Announce
+    wanted: MetricsOptions, about: Mapping[str, str], interrupt: Interrupt, announce: Announce
 ) -> Iterator[Exports]:
-    """Run the exporters that were asked for until the block ends.
-
-    Raises ``UserError`` for one that is impossible, before any trial starts.
-    """
+    """Run the exporters that were asked for until the block ends. Raises ``UserError`` for one that
+    is impossible, before any trial starts."""
     exports = Exports(about)
     with contextlib.ExitStack() as stack:
         stack.callback(lambda: [announce(f"warning: {line}") for line in exports.close()])
@@ -131,11 +129,13 @@ def exporting(
             from trueload.metrics.otlp import OtlpOutlet
 
             exports.add(OtlpOutlet(wanted.otlp, exports.tallies))
-        if wanted.scrape is not None:
+        if wanted.prometheus is not None:
             require("metrics", "--prometheus", "prometheus_client")
             from trueload.metrics.scrape import ScrapeOutlet
 
-            outlet = ScrapeOutlet(wanted.scrape, exports.tallies, wanted.linger_ns)
+            outlet = ScrapeOutlet(
+                wanted.prometheus, exports.tallies, wanted.prometheus_linger_ns or 0
+            )
             exports.add(outlet)
             announce(f"metrics at {outlet.url}")
         yield exports

@@ -41,7 +41,9 @@ _TOTALS = {
     **{each.total(name): metric for each in ACCOUNTS for name, metric in each.metrics.items()},
 }
 _QUANTILES = {**{each.quantile: each.name for each in SHOWN}, "1": "max"}
-_CLIENT_QUANTILES = {share: name for share, name in _QUANTILES.items() if name in (*BRIEF, "max")}
+_GENERATOR_QUANTILES = {
+    share: name for share, name in _QUANTILES.items() if name in (*BRIEF, "max")
+}
 _VERDICTS = ("valid", "suspect", "invalid")
 
 
@@ -80,7 +82,7 @@ def _tally_samples(tally: Tally) -> Iterator[_Found]:
     yield names.INFO, (*mine, *tally.about), 1
     for phase in PHASES:
         if not tally.is_over or tally.outcome is not None:
-            yield names.PHASE, (*mine, ("phase", phase)), float(phase == tally.stage)
+            yield names.PHASE, (*mine, ("phase", phase)), float(phase == tally.phase)
     for phase, phase_tally in tally.phases.items():
         yield from _phase_samples(tally, (*mine, ("phase", phase)), phase_tally)
     if tally.outcome is not None:
@@ -125,7 +127,7 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
         yield names.THROUGHPUT, mine, outcome.ok_per_s
         yield names.LOWER_BOUND, mine, float(outcome.lower_bound)
     yield from _percentile_samples(names.PERCENTILE, mine, outcome.latency_ns)
-    yield from _client_samples(names.CLIENT_PERCENTILE, mine, outcome.client_ns)
+    yield from _generator_samples(names.GENERATOR_PERCENTILE, mine, outcome.client_ns)
     for host in outcome.hosts:
         yield from _host_samples((*mine, ("host", host.place), ("group", host.group or "")), host)
     for verdict in _VERDICTS:
@@ -144,9 +146,9 @@ def _percentile_samples(metric: Metric, mine: Labels, found: Distribution) -> It
             yield metric, (*mine, ("quantile", quantile)), value_s
 
 
-def _client_samples(metric: Metric, mine: Labels, found: GeneratorTimes) -> Iterator[_Found]:
+def _generator_samples(metric: Metric, mine: Labels, found: GeneratorTimes) -> Iterator[_Found]:
     for part, times in (("send", found.send), ("receive", found.receive)):
-        for quantile, name in _CLIENT_QUANTILES.items():
+        for quantile, name in _GENERATOR_QUANTILES.items():
             if times is not None and not is_too_few(name, times.count):
                 own = (("part", part), ("quantile", quantile))
                 yield metric, (*mine, *own), getattr(times, name) / 1e9
@@ -162,7 +164,7 @@ def _host_samples(mine: Labels, host: Host) -> Iterator[_Found]:
     if host.latency_ns is not None:
         yield from _percentile_samples(names.HOST_PERCENTILE, mine, host.latency_ns)
     if host.client_ns is not None:
-        yield from _client_samples(names.HOST_CLIENT_PERCENTILE, mine, host.client_ns)
+        yield from _generator_samples(names.HOST_GENERATOR_PERCENTILE, mine, host.client_ns)
     if host.clock_bound_ns is not None:
         yield names.HOST_CLOCK, mine, host.clock_bound_ns / 1e9
     yield names.HOST_LOST, mine, float(host.lost is not None)

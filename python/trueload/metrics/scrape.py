@@ -24,7 +24,8 @@ from prometheus_client.utils import floatToGoString
 
 from trueload.errors import UserError
 from trueload.metrics.families import Family, make_families
-from trueload.metrics.outlets import Announce, ScrapeAt
+from trueload.metrics.options import ScrapeAt
+from trueload.metrics.outlets import Announce
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 
@@ -45,7 +46,6 @@ class Collector:
         return ()
 
     def collect(self) -> Iterator[Written]:
-        """Return the current metrics."""
         return map(written, make_families(self._tallies()))
 
 
@@ -90,7 +90,6 @@ class ScrapeOutlet:
 
     @property
     def url(self) -> str:
-        """The URL of the metrics."""
         host, port = self._server.socket.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 

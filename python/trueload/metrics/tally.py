@@ -107,7 +107,7 @@ class Tally:
     is_open_loop: bool
     requested: int
     began_unix_ns: int
-    stage: str = "connect"
+    phase: str = "connect"
     phases: Mapping[str, PhaseTally] = field(default_factory=dict)
     tick: Tick | None = None
     ticks: Mapping[str, Tick] = field(default_factory=dict)
@@ -117,7 +117,6 @@ class Tally:
 
     @classmethod
     def of(cls, spec: TrialSpec, labels: Labels, about: Labels, now_unix_ns: int) -> Tally:
-        """Return the tally of a trial that begins."""
         return cls(
             labels=labels,
             about=(*about, ("url", spec.url)),
@@ -130,7 +129,7 @@ class Tally:
         """Return the tally after the trial's progress."""
         if progress.record is not None:
             return self.end(progress.record)
-        updated = replace(self, stage=progress.stage)
+        updated = replace(self, phase=progress.phase)
         tick = progress.tick
         if tick is None or tick.id is None:
             return updated
@@ -170,7 +169,7 @@ class Tally:
             phases[WARMUP] = phases[WARMUP].close(warmed, NO_TIMES, NO_TIMES)
         return replace(
             self,
-            stage=ENDED,
+            phase=ENDED,
             phases=phases,
             tick=None,
             ticks={},
@@ -188,7 +187,6 @@ class Tally:
         )
 
     def over(self) -> Tally:
-        """Return the tally of a trial that is over."""
         return replace(self, tick=None, ticks={}, saturation={}, is_over=True)
 
 

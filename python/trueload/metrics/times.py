@@ -31,7 +31,6 @@ class Times:
 
     @property
     def count(self) -> int:
-        """The number of all times."""
         return self.cumulative[-1]
 
     def plus(self, other: Times) -> Times:

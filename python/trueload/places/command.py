@@ -28,10 +28,8 @@ from trueload.text import signal_text
 
 PROBE_S = 20.0  # a cluster's API may be slow
 COPY_S = 300.0
-START_S = 10.0
 KILL_S = 2.0
 ONCE_CHARS = 8
-SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
 NOT_FOUND = (126, 127)  # exit codes of a shell for what it cannot run
 
 # Arguments: the kept name, and the loader or nothing. Reads one line, and prints whether that came
@@ -139,13 +137,11 @@ class CommandPlace(Closeable):
         ended = self._run(PROBE, *asked, data=line, copying=copying, timeout_s=PROBE_S)
         if ended.code is None:
             raise self.refusal(f"has not answered within {PROBE_S:g} s")
-        lines = ended.out.splitlines()
-        found = [line.removeprefix(f"{scripts.MARK} ") for line in lines if _is_marked(line)]
-        host = parse_host(found[0]) if found else None
+        host = parse_host(scripts.marked(ended.out) or "")
         if host is None:
             without = " (it needs a shell, sh)" if ended.code in NOT_FOUND else ""
             raise self.refusal(f"runs no commands{without}", ended.err)
-        if f"{scripts.MARK}-input" not in lines:
+        if f"{scripts.MARK}-input" not in ended.out.splitlines():
             raise UserError(
                 f"{self.name} does not pass on its input",
                 "docker exec and kubectl exec need -i",
@@ -171,10 +167,6 @@ class CommandPlace(Closeable):
         return f"name a folder there that can be written: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
 
 
-def _is_marked(line: str) -> bool:
-    return line.startswith(f"{scripts.MARK} ")
-
-
 class CommandChannel(WrappedChannel):
     """A program on the host, connected through the local process of the command."""
 
@@ -195,7 +187,7 @@ class CommandChannel(WrappedChannel):
 
     def wait(self, timeout_s: float) -> int | None:
         code = super().wait(timeout_s)
-        return SIGNALLED - code if code is not None and code > SIGNALLED else code
+        return scripts.SIGNALLED - code if code is not None and code > scripts.SIGNALLED else code
 
     def kill(self) -> None:
         """Kill the program there, and the command here."""
@@ -216,7 +208,7 @@ class CommandChannel(WrappedChannel):
             how = f"runs on, but: {error}"
         elif code < 0:
             how = f"was killed: {signal_text(-code)}"
-        elif code > SIGNALLED or scripts.ENDED in log:
+        elif code > scripts.SIGNALLED or scripts.ENDED in log:
             return error
         else:
             last = refusals.last_line(log)
@@ -225,10 +217,10 @@ class CommandChannel(WrappedChannel):
 
     def _receive_pid(self) -> int:
         try:
-            text = scripts.receive_mark(self._process.read_line, START_S, [])
+            text = scripts.receive_mark(self._process.read_line, scripts.START_S, [])
         except ChannelClosedError as error:
             ended = f"has not started the engine: the command ended with {super().wait(KILL_S)}"
             raise self._place.refusal(ended, self.log_tail()) from error
         if text is None or not text.isdigit():
-            raise self._place.refusal(f"has not started the engine within {START_S:g} s")
+            raise self._place.refusal(f"has not started the engine within {scripts.START_S:g} s")
         return int(text)

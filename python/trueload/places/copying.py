@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Protocol, runtime_checkable
 
 from trueload.places.host_facts import ScriptResult
+from trueload.units import counted
 
 LOOK_S = 0.2
 CHUNK_BYTES = 64 * 2**10
@@ -56,12 +57,10 @@ class Copying:
         with self._lock:
             if self._sent_bytes >= self._total_bytes:
                 return None
-            plural = "" if self._hosts == 1 else "s"
             percent = 100 * self._sent_bytes // self._total_bytes
-            return f"copying to {self._hosts} host{plural}, {percent} %"
+            return f"copying to {counted(self._hosts, 'host')}, {percent} %"
 
     def call_off(self) -> None:
-        """End all copies."""
         self._off.set()
 
     def check(self) -> None:

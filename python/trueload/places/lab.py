@@ -25,7 +25,7 @@ from trueload.places.names import (
     check_server,
     parse_place,
 )
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, checked_by
 from trueload.units import parse_cpu_list
 
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
@@ -35,16 +35,6 @@ HINT = "correct the file; docs/hosts.md has one to copy"
 NO_TREE_HINT = "leave it out: all hosts report to trueload directly now"
 
 
-def _place(text: str) -> str:
-    parse_place(text)
-    return text
-
-
-def _cpus(text: str) -> str:
-    parse_cpu_list(text)
-    return text
-
-
 def _address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
@@ -52,10 +42,9 @@ def _address(text: str) -> str:
         raise ValueError(f"'{text}' is not an IP address") from None
 
 
-def _group(text: str) -> str:
+def _group(text: str) -> None:
     if not _GROUP.fullmatch(text):
         raise ValueError(f"{text!r} is not the name of a group: letters, digits and . _ - are")
-    return text
 
 
 def _weight(value: object) -> object:
@@ -65,9 +54,9 @@ def _weight(value: object) -> object:
 
 
 Weight = Annotated[int, BeforeValidator(_weight)]
-GroupText = Annotated[str, AfterValidator(_group)]
-PlaceText = Annotated[str, AfterValidator(_place)]
-CpusText = Annotated[str, AfterValidator(_cpus)]
+GroupText = Annotated[str, checked_by(_group)]
+PlaceText = Annotated[str, checked_by(parse_place)]
+CpusText = Annotated[str, checked_by(parse_cpu_list)]
 AddressText = Annotated[str, AfterValidator(_address)]
 
 

@@ -39,7 +39,7 @@ TELL_EVERY_S = 1.0
 
 @contextlib.contextmanager
 def open_places(
-    where: Placement,
+    placement: Placement,
     program: Path,
     *,
     announce: Callable[[str], object] = lambda line: None,
@@ -48,14 +48,14 @@ def open_places(
     """Open the generators' places, in their order; ``program`` is what will be started there.
     Raises ``UserError`` for a place that cannot be used; nothing has been started then. Raises
     ``KeyboardInterrupt`` once it is ``stopped``. Long copies are announced."""
-    with open_first(where, program, announce=announce, stopped=stopped) as (hosts, late):
+    with open_first(placement, program, announce=announce, stopped=stopped) as (hosts, late):
         assert late is None, "the caller has refused hosts that come later"
         yield hosts
 
 
 @contextlib.contextmanager
 def open_first(
-    where: Placement,
+    placement: Placement,
     program: Path,
     *,
     announce: Callable[[str], object] = lambda line: None,
@@ -63,24 +63,24 @@ def open_first(
 ) -> Iterator[tuple[tuple[EngineHost, ...], LateHosts | None]]:
     """Open the places that are there, as ``open_places`` does, if they are enough to begin with.
     Those that are missing may come later."""
-    wait_ns = where.hosts_wait_ns
+    wait_ns = placement.hosts_wait_ns
     wait = None if wait_ns is None else HostWait(wait_ns, announce, stopped)
-    if where.host_count > HOSTS_TESTED:
-        announce(f"warning: {where.host_count} hosts: up to {HOSTS_TESTED} have been tested")
+    if placement.host_count > HOSTS_TESTED:
+        announce(f"warning: {placement.host_count} hosts: up to {HOSTS_TESTED} have been tested")
     with contextlib.ExitStack() as stack:
-        opening = _Opening(where, stack, wait, announce, stopped)
-        made = [_make(each, opening) for each in where.generators]
+        opening = _Opening(placement, stack, wait, announce, stopped)
+        made = [_make(each, opening) for each in placement.generators]
         opened = [place for places in made for place in places]
-        missing = prepare(opened, program, announce, stopped, wait, where.hosts_least)
+        missing = prepare(opened, program, announce, stopped, wait, placement.hosts_least)
         hosts = [
             EngineHost(place, each.cpus, each.local_addresses, each.group, each.weight)
-            for each, places in zip(where.generators, made, strict=True)
+            for each, places in zip(placement.generators, made, strict=True)
             for place in places
         ]
         absent = {id(place) for place in missing}
         late = [host for host in hosts if id(host.place) in absent]
         there = [host for host in hosts if id(host.place) not in absent]
-        if where.hosts_least is None:
+        if placement.hosts_least is None:
             yield tuple(there), None
             return
         yield tuple(there), stack.enter_context(LateHosts(late, program, announce))
@@ -89,8 +89,8 @@ def open_first(
 @contextlib.contextmanager
 def open_place(named: Named, program: Path, *, keep: bool = True) -> Iterator[Place]:
     """Open one place as ``open_places`` does."""
-    where = Placement(generators=(GeneratorHost(place=named),), keep=keep)
-    with open_places(where, program) as opened:
+    placement = Placement(generators=(GeneratorHost(place=named),), keep=keep)
+    with open_places(placement, program) as opened:
         yield opened[0].place
 
 
@@ -180,7 +180,7 @@ def _watch(
 class _Opening:
     """What opens a place: the stack closes it, and the user is told and listened to."""
 
-    where: Placement
+    placement: Placement
     stack: contextlib.ExitStack
     wait: HostWait | None
     announce: Callable[[str], object]
@@ -188,24 +188,24 @@ class _Opening:
 
 
 def _make(host: GeneratorHost, opening: _Opening) -> Sequence[Place]:
-    where, stack = opening.where, opening.stack
+    placement, stack = opening.placement, opening.stack
     match host.place:
         case ThisMachine():
             return [LocalPlace()]
         case SshHost(destination):
             from trueload.places.ssh import SshPlace  # imported late: most commands need none
 
-            return [stack.enter_context(SshPlace(destination, keep=where.keep))]
+            return [stack.enter_context(SshPlace(destination, keep=placement.keep))]
         case CommandHost(argv):
             from trueload.places.command import CommandPlace
 
-            place = CommandPlace(host.place.name, argv, keep=where.keep)
+            place = CommandPlace(host.place.name, argv, keep=placement.keep)
             return [stack.enter_context(place)]
         case RayCluster(address):
             from trueload.places.ray import reserve
 
-            most, labels = where.hosts or 1, dict(host.labels)
-            first = where.hosts_least or most
+            most, labels = placement.hosts or 1, dict(host.labels)
+            first = placement.hosts_least or most
             reserved = reserve(
                 address, first, labels=labels, wait=opening.wait, stopped=opening.stopped
             )
@@ -218,9 +218,9 @@ def _make(host: GeneratorHost, opening: _Opening) -> Sequence[Place]:
 def _pods(named: K8sPods, opening: _Opening) -> Sequence[Place]:
     from trueload.places.k8s import reserve
 
-    where, announce, stopped = opening.where, opening.announce, opening.stopped
-    new, least = where.new_pods, where.hosts_least
-    most = (where.hosts or 1) if named.are_made else where.hosts
+    placement, announce, stopped = opening.placement, opening.announce, opening.stopped
+    new, least = placement.new_pods, placement.hosts_least
+    most = (placement.hosts or 1) if named.are_made else placement.hosts
     wait = opening.wait
     if wait is None and named.are_made:
         wait = HostWait(new.wait_ns, announce, stopped)
@@ -229,7 +229,7 @@ def _pods(named: K8sPods, opening: _Opening) -> Sequence[Place]:
         (least, most),
         new,
         opening.stack,
-        keep=where.keep,
+        keep=placement.keep,
         wait=wait,
         announce=announce,
     )

@@ -20,13 +20,9 @@ FULL_S = 0.02  # until one that takes nothing more is asked again
 class File(Protocol):
     """A pipe or a socket, open for reading."""
 
-    def fileno(self) -> int:
-        """Its descriptor."""
-        ...
+    def fileno(self) -> int: ...
 
-    def close(self) -> None:
-        """Close it."""
-        ...
+    def close(self) -> None: ...
 
 
 class Pipe(NamedTuple):

@@ -42,33 +42,33 @@ def main() -> int:
     return code
 
 
-def hand_on(source: int, target: int) -> None:
-    """Forward until the source has ended, or the target has no reader any more. A lease is never
+def hand_on(source: int, output: int) -> None:
+    """Forward until the source has ended, or the output has no reader any more. A lease is never
     written inside a line. Raises ``BrokenPipeError``."""
     poll = select.poll()
     poll.register(source, select.POLLIN)
-    poll.register(target, 0)  # reports only errors: that its reader has gone
+    poll.register(output, 0)  # reports only errors: that its reader has gone
     due_s = time.monotonic() + LEASE_EVERY_S
     within_line = False
     while True:
         ready = dict(poll.poll(max(0.0, due_s - time.monotonic()) * 1000))
-        if target in ready:
+        if output in ready:
             return
         if source in ready:
             chunk = os.read(source, READ_BYTES)
             if not chunk:
                 return
-            _write_all(target, chunk)
+            _write_all(output, chunk)
             within_line = not chunk.endswith(b"\n")
         if time.monotonic() >= due_s:
             due_s = time.monotonic() + LEASE_EVERY_S
             if not within_line:
-                _write_all(target, LEASE)
+                _write_all(output, LEASE)
 
 
-def _write_all(target: int, rest: bytes) -> None:
+def _write_all(output: int, rest: bytes) -> None:
     while rest:
-        rest = rest[os.write(target, rest) :]
+        rest = rest[os.write(output, rest) :]
 
 
 def _let_go_of(*descriptors: int) -> None:

@@ -13,13 +13,13 @@ from trueload.protocol.plan import Served
 
 @dataclass(frozen=True)
 class ClientProgress:
-    """Where a client is: its stage (``start``, ``warm-up``, ``window``), how long its order has
+    """Where a client is: its phase (``start``, ``warm-up``, ``window``), how long its order has
     lasted, how many requests the order has (None before the first), and how many were answered.
     ``served`` is the server's last message. ``failed`` are the failures that the client claimed in
     the orders before, by class. CPU times are of both ends, in an order that counts."""
 
     setup: ClientSetup
-    stage: str
+    phase: str
     elapsed_ns: int
     requests: int | None
     answered: int

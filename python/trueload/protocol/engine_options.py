@@ -51,7 +51,7 @@ def _byte_rate(text: str) -> int:
     return rate
 
 
-def show_byte_rate(per_s: int) -> str:
+def show_byte_rate(per_s: float) -> str:
     """``64.0 KiB/s``."""
     return f"{format_size(per_s)}/s"
 

@@ -25,6 +25,13 @@ class RequestPlan(Model):
     Content-Length of a body."""
 
 
+class ExpectPlan(Model):
+    """What counts as a good answer; null means any 2xx, and any body."""
+
+    statuses: tuple[int, ...] | None
+    body_sha256: str | None
+
+
 HEADER_TABLE_BYTES = 4096  # the default of RFC 9113
 
 

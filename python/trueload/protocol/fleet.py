@@ -1,4 +1,4 @@
-"""One engine of several that share a load: its part, its clock, its machine."""
+"""One engine of several that divide a load: its share, its clock, its machine."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class LoadShare(Model):
 WHOLE = LoadShare()
 
 
-def parts_of(weights: Sequence[int], connections: int) -> tuple[LoadShare, ...]:
-    """Return the parts of engines with these weights, which are 1 or more, and at most as many as
+def load_shares(weights: Sequence[int], connections: int) -> tuple[LoadShare, ...]:
+    """Return the shares of engines with these weights, which are 1 or more, and at most as many as
     there are ``connections``.
 
     The engines take turns by Webster's method: turn k of weight w comes at (k + 1/2) / w. If so few

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
@@ -25,3 +26,13 @@ def left_out(default: Any = None, **more: Any) -> Any:
     """A field that JSON leaves out while it has its default: what is not asked for is not told.
     ``more`` are further arguments of pydantic's ``Field``."""
     return Field(default=default, exclude_if=lambda value: value == default, **more)
+
+
+def checked_by(parse: Callable[[str], object]) -> AfterValidator:
+    """A validator that keeps a text as it is written, if it can be parsed."""
+
+    def check(text: str) -> str:
+        parse(text)
+        return text
+
+    return AfterValidator(check)

@@ -68,11 +68,9 @@ class PackedCounts(Mapping[int, int]):
         return self.as_dict().items()
 
     def values(self) -> ValuesView[int]:
-        """All counts, likewise."""
         return self.as_dict().values()
 
     def as_dict(self) -> dict[int, int]:
-        """The same as a dict."""
         first, counts = self.run()
         return {index: count for index, count in enumerate(counts, first) if count}
 
@@ -81,7 +79,6 @@ class PackedCounts(Mapping[int, int]):
         return base64.b64encode(self._bytes).decode()
 
     def size_bytes(self) -> int:
-        """Size of the packed counts."""
         return len(self._bytes)
 
 
@@ -92,12 +89,10 @@ class SparseSum:
         self._sum = zigzag.Sum()
 
     def add(self, part: Mapping[int, int]) -> None:
-        """Add one more."""
         packed = part if isinstance(part, PackedCounts) else PackedCounts(part)
         self._sum.add(*packed.run())
 
     def as_dict(self) -> dict[int, int]:
-        """The sum."""
         return dict(self._sum.items())
 
 

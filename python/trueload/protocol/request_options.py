@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Literal, get_args
 
+from trueload.protocol.data import DataOrder
 from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.exchange import Dialect
 from trueload.protocol.load_options import CONNECTIONS_MAX, RATE
@@ -30,7 +31,6 @@ _SPEED = re.compile(r"(\d+(?:\.\d+)?)x?", re.ASCII)
 
 Version = Literal["1.1", "2", "auto"]
 """The versions of HTTP that may be asked for; with ``auto`` the server chooses by ALPN."""
-DataOrder = Literal["sequential", "shuffled", "unique"]
 WsMode = Literal["echo", "broadcast"]
 
 

@@ -65,9 +65,7 @@ def encode(dialect: Dialect, kind: Kind, payload: Any) -> Wire:
 
 def decode(dialect: Dialect, wire: Wire) -> Message | None:
     """Decode what a client received; None for a message of the dialect itself, such as a heartbeat.
-
-    Raises ``ValueError`` for anything else, with the reason in one line.
-    """
+    Raises ``ValueError`` for anything else, with the reason in one line."""
     if dialect == "binary":
         return _decode_binary(wire)
     message = _object(wire)
@@ -91,10 +89,8 @@ def joins(dialect: Dialect) -> bool:
 
 
 def join(dialect: Dialect, wire: Wire) -> Wire | bool:
-    """Take one step of joining: return a message to send, or whether the client has joined.
-
-    Raises ``ValueError`` if joining is refused.
-    """
+    """Take one step of joining: return a message to send, or whether the client has joined. Raises
+    ``ValueError`` if joining is refused."""
     message = _object(wire)
     if dialect == "phoenix":
         reply = message.get("payload")

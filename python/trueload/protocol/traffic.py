@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from trueload.protocol.data import DataPlan
-from trueload.protocol.exchange import ExchangePlan, RequestPlan, WindowsPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExchangePlan, ExpectPlan, RequestPlan, WindowsPlan
 from trueload.protocol.model import Model, left_out
 from trueload.protocol.origins import OriginPlan
-from trueload.protocol.replay import ReplayPlan
 from trueload.protocol.request_options import DialogueOptions
 from trueload.protocol.scenario import StepPlan
 from trueload.protocol.streams import StreamPlan
@@ -24,6 +22,21 @@ class TargetPlan(Model):
     """The index of its origin."""
     request: RequestPlan
     expect: ExpectPlan
+
+
+class ReplayPlan(Model):
+    """Recorded traffic, sent by an open loop whose arrivals are ``recorded``; mirrored from the
+    engine's protocol/replay.rs."""
+
+    about: str
+    """What was recorded, for people."""
+    count: int
+    """The number of entries."""
+    requests: tuple[str, ...]
+    """The SHA-256 of blobs of JSON lines, one line for each request that differs."""
+    entries: tuple[str, ...]
+    """The SHA-256 of blobs with 12 bytes for each entry: its time in ns, and its request's index.
+    """
 
 
 class TrafficPlan(DialogueOptions):

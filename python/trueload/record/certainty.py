@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trueload.record.bound import estimate_text
 from trueload.record.figures import latency, metric_value, of_percentile, percentile_share
 from trueload.record.schema import Direction, Record
 from trueload.record.thresholds import Condition, Crossing, Threshold, crossed, untimed
@@ -45,7 +46,7 @@ def range_of(metric: str, record: Record) -> Range:
     share = percentile_share(metric)
     if share is not None:
         low -= of_percentile(metric, record).percentile(share).overstated_ns
-    match _direction(metric, record):
+    match direction_of(metric, record):
         case "at_most":
             return (-math.inf, high)
         case "at_least":
@@ -56,7 +57,8 @@ def range_of(metric: str, record: Record) -> Range:
             return (low, high)
 
 
-def _direction(metric: str, record: Record) -> Direction:
+def direction_of(metric: str, record: Record) -> Direction:
+    """Return how what failed can have moved a metric; records of before say nothing of it."""
     if record.bounds is None:
         return "exact"
     if metric in ("throughput", "errors"):
@@ -76,12 +78,26 @@ def _ruling(condition: Condition, found: Crossing | None, records: Sequence[Reco
         True if part.is_guarded and untimed(records) else _holds(part, between)
         for part, between in zip(condition.parts, ranges, strict=True)
     ]
-    if found is not None and all(holds):
-        return Ruling(condition, "crossed", found.sentence())
     shown = " and ".join(
         _shown(part, between, records)
         for part, between in zip(condition.parts, ranges, strict=True)
     )
+    return decided(condition, holds, found.sentence() if found else "", shown, records)
+
+
+def decided(
+    condition: Condition,
+    holds: Sequence[bool | None],
+    sentence: str,
+    shown: str,
+    records: Sequence[Record],
+) -> Ruling:
+    """Rule on a condition by its parts: whether each holds, or is not known to.
+
+    ``sentence`` tells that all hold by what was measured, and ``shown`` what is known of each.
+    """
+    if sentence and all(holds):
+        return Ruling(condition, "crossed", sentence)
     says = f"--fail-on says {condition.text}"
     if False in holds:
         disturbed = any(record.verdict == "invalid" for record in records)
@@ -148,5 +164,6 @@ def usable_text(record: Record) -> str:
         ]
     if bounds.throughput != "unknown" and record.throughput.ok_per_s:
         rate = format_rate(record.throughput.ok_per_s, "requests")
-        parts.append(f"{LEAST[bounds.throughput]}{rate}")
+        estimate = estimate_text(record.throughput.estimate_per_s)
+        parts.append(f"{LEAST[bounds.throughput]}{rate}{estimate}")
     return ", ".join(parts)

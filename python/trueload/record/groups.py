@@ -19,7 +19,6 @@ def make_groups(hosts: Sequence[Host]) -> tuple[HostGroup, ...]:
 
 
 def by_group(hosts: Sequence[Host]) -> dict[str | None, list[Host]]:
-    """Return the hosts by the names of their groups."""
     found: dict[str | None, list[Host]] = {}
     for host in hosts:
         found.setdefault(host.group, []).append(host)

@@ -134,6 +134,8 @@ class Throughput(Model):
     bytes_in: int | None = None
     """All that came over the connections until the end of the drain."""
     bytes_out: int | None = None
+    estimate_per_s: float | None = left_out()
+    """Beside a lower bound: what the server would carry at its limit, by how busy it was."""
 
 
 class Connections(Model):

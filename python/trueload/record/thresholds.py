@@ -154,11 +154,6 @@ class Threshold:
         return NO_TIME if math.isinf(value) else format_duration(value)
 
 
-def ratio_text(value: float, whose: str) -> str:
-    """``is 1.310 of the base``, for a ratio that a condition held for."""
-    return "is not known" if math.isnan(value) else f"is {value:.3f} {whose}"
-
-
 @dataclass(frozen=True)
 class Condition:
     """Thresholds that must all hold."""
@@ -180,13 +175,9 @@ class Crossing:
 
     def sentence(self) -> str:
         """For people: ``p99 is 31.0 ms, and --fail-on says p99>20ms``."""
-        return self.sentence_with(lambda part, value: f"is {part.shown(value)}")
-
-    def sentence_with(self, shown: Callable[[Threshold, float], str]) -> str:
-        """The same sentence with the values in other words."""
         found = zip(self.condition.parts, self.values, strict=True)
         text = " and ".join(
-            f"{part.label}{self.notes.get(part.metric, '')} {shown(part, value)}"
+            f"{part.label}{self.notes.get(part.metric, '')} is {part.shown(value)}"
             for part, value in found
         )
         more = f" with {untimed_text(self.untimed)}" if self.untimed else ""
@@ -249,15 +240,22 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
 
 
 def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Crossing]:
-    """The conditions that hold for the median of the trials."""
-
-    def middle(metric: str) -> float | None:
-        return median([metric_value(metric, record) for record in records])
-
-    found = crossed_by(conditions, middle, untimed(records))
-    metrics = {part.metric for each in found for part in each.condition.parts}
-    notes = {metric: note for metric in metrics if (note := _note(metric, records))}
-    return [replace(each, notes=notes) for each in found] if notes else found
+    """The conditions that hold for the median of the trials. If requests have no time, every part
+    on answers alone holds."""
+    missing, found = untimed(records), []
+    for condition in conditions:
+        middles = [
+            median([metric_value(part.metric, record) for record in records])
+            for part in condition.parts
+        ]
+        values = tuple(math.nan if value is None else value for value in middles)
+        guarded = [bool(missing) and part.is_guarded for part in condition.parts]
+        parts = zip(condition.parts, values, guarded, strict=True)
+        if all(guard or part.holds(value) for part, value, guard in parts):
+            metrics = {part.metric for part in condition.parts}
+            notes = {metric: note for metric in metrics if (note := _note(metric, records))}
+            found.append(Crossing(condition, values, missing if any(guarded) else 0, notes))
+    return found
 
 
 def _note(metric: str, records: Sequence[Record]) -> str:
@@ -273,27 +271,6 @@ def _note(metric: str, records: Sequence[Record]) -> str:
 def untimed(records: Sequence[Record]) -> int:
     """How many requests of some trials have no time."""
     return sum(without_time(record.counts) for record in records)
-
-
-def crossed_by(
-    conditions: Sequence[Condition],
-    value_of: Callable[[str], float | None],
-    untimed: int,
-) -> list[Crossing]:
-    """The conditions that hold for the values that ``value_of`` gives for each metric; one of None
-    never holds. If there are ``untimed`` requests, every part on answers alone holds."""
-    found = []
-    for condition in conditions:
-        values = [value_of(part.metric) for part in condition.parts]
-        guarded = [bool(untimed) and part.is_guarded for part in condition.parts]
-        held = [
-            guard or (value is not None and part.holds(value))
-            for part, value, guard in zip(condition.parts, values, guarded, strict=True)
-        ]
-        if all(held):
-            known = tuple(math.nan if value is None else value for value in values)
-            found.append(Crossing(condition, known, untimed if any(guarded) else 0))
-    return found
 
 
 def is_metric(metric: str, form: Form) -> bool:

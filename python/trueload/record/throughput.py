@@ -44,7 +44,6 @@ class Stretch:
 
     @property
     def total(self) -> float:
-        """All answers."""
         return math.fsum(self.counts)
 
     @property

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from trueload.compare.difference import Ratio, claimed
+from trueload.compare.certainty import OF_A, rule_ratios
+from trueload.compare.difference import Ratio
 from trueload.compare.pairs import Pair, compare_pairs, pair_ratios, whole_pairs
 from trueload.compare.trials import (
     Comparison,
     RowCompared,
-    RowCrossing,
     primary_metric,
     primary_of,
     stored_primary,
     with_metrics,
 )
 from trueload.record.bound import verdict_text
+from trueload.record.certainty import Ruling
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
-from trueload.record.thresholds import Condition, Crossing, crossed_by, ratio_text, untimed
+from trueload.record.thresholds import Condition
 from trueload.record.turn import Letter, Turn, read_turn
 from trueload.report.accounts.tls import tls_text
 from trueload.report.compare import ShownComparison, finite, pairs_text, ratio_grid, ratio_json
@@ -40,7 +41,7 @@ class PairedTrials:
     seed: int | None
     taken: tuple[tuple[Turn, Record], ...]
     ratios: tuple[Ratio, ...]
-    crossed: tuple[Crossing, ...]
+    rulings: tuple[Ruling, ...]
     interrupted: bool
     named: str | None = None
 
@@ -55,20 +56,24 @@ class PairedTrials:
         interrupted: bool = False,
         named: str | None = None,
     ) -> PairedTrials:
-        """Compare the trials, and find the conditions that are true of the ratios.
+        """Compare the trials, and rule on the conditions on their ratios.
 
         ``named`` is the primary metric if no condition names it.
         """
         pairs, named = whole_pairs(taken), primary_of(conditions) or named
         ratios = tuple(compare_pairs(pairs, with_metrics(conditions, named), named))
-        left = untimed([each.b for each in pairs])
-        crossed = tuple(crossed_by(conditions, claimed(ratios).get, left))
-        return cls(names, seed, tuple(taken), ratios, crossed, interrupted, named)
+        sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}
+        rulings = tuple(rule_ratios(conditions, ratios, sides, OF_A))
+        return cls(names, seed, tuple(taken), ratios, rulings, interrupted, named)
 
     @property
     def primary(self) -> str:
         """The metric that is shown first: the one that a condition names, else by the load."""
         return self.named or primary_metric(self.records)
+
+    def sentences(self, state: Literal["crossed", "undecided"]) -> tuple[str, ...]:
+        """Tell the conditions that were crossed, or that bounds could not decide."""
+        return tuple(each.why for each in self.rulings if each.state == state)
 
     @property
     def records(self) -> list[Record]:
@@ -129,11 +134,6 @@ def stored_pairs(
     )
 
 
-def crossed_sentence(crossed: Crossing) -> str:
-    """A sentence: ``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
-    return crossed.sentence_with(lambda _, value: "of B " + ratio_text(value, "of A's"))
-
-
 def paired_json(paired: PairedTrials, run_id: str | None) -> dict[str, Any]:
     """Return one object: verdict, checks and ratios at the top, the records under ``trials``."""
     pairs = paired.pairs
@@ -150,6 +150,8 @@ def paired_json(paired: PairedTrials, run_id: str | None) -> dict[str, Any]:
         "seed": paired.seed,
         "pairs": len(pairs),
         "primary": paired.primary,
+        "crossed": list(paired.sentences("crossed")),
+        "undecided": list(paired.sentences("undecided")),
         "ratios": [
             {**ratio_json(each), "pairs": [finite(one) for one in pair_ratios(each.metric, pairs)]}
             for each in paired.ratios
@@ -202,9 +204,9 @@ def compared(paired: PairedTrials) -> ShownComparison:
         new_trials=pairs,
         ratios=paired.ratios,
         primary=paired.primary,
+        rulings=paired.rulings,
         base_lower_bound=is_lower_bound(sides[0]),
         new_lower_bound=is_lower_bound(sides[1]),
     )
-    crossed = tuple(RowCrossing("", each) for each in paired.crossed)
     base, new = paired.names
-    return ShownComparison(base, new, Comparison((row,), (), ()), crossed)
+    return ShownComparison(base, new, Comparison((row,), (), ()))

@@ -17,10 +17,10 @@ from trueload.protocol.plan import Served
 from trueload.report.course import POINTS, RECENT_TICKS
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Block, lay_out
+from trueload.report.phases import counted_rows, labelled
 from trueload.report.rows import Row, Size, Span, fit
-from trueload.report.stages import counted_rows, labelled
 from trueload.report.widgets import Line, cpu_row, failure_rows, moving_rows, shortened
-from trueload.units import format_count, format_duration, format_rate
+from trueload.units import counted, format_count, format_duration, format_rate
 
 
 @dataclass
@@ -36,7 +36,6 @@ class ClientCourse:
     server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
 
     def receive(self, progress: ClientProgress) -> None:
-        """Add a progress report."""
         served = progress.served
         self.recent.append(served)
         first = self.recent[0]
@@ -59,17 +58,17 @@ def client_rows(
     progress: ClientProgress, course: ClientCourse, heading: Heading, size: Size
 ) -> list[Row]:
     """Return all rows of the view, each ``size.width`` wide, at most ``size.height`` of them."""
-    rows = [*heading_rows(heading, size.width), *_stage_rows(progress, size.width)]
+    rows = [*heading_rows(heading, size.width), *_phase_rows(progress, size.width)]
     rows = [fit(row, size.width) for row in rows]
     left = Size(size.width, size.height - len(rows))
     return [*rows, *lay_out(_bands(progress, course), left)][: size.height]
 
 
-def _stage_rows(progress: ClientProgress, width: int) -> list[Row]:
-    stage, done, of = progress.stage, progress.answered, progress.requests
+def _phase_rows(progress: ClientProgress, width: int) -> list[Row]:
+    phase, done, of = progress.phase, progress.answered, progress.requests
     if of is None:
-        return [labelled(stage, Span(format_duration(progress.elapsed_ns)))]
-    return counted_rows(stage, done, of, progress.elapsed_ns, width)
+        return [labelled(phase, Span(format_duration(progress.elapsed_ns)))]
+    return counted_rows(phase, done, of, progress.elapsed_ns, width)
 
 
 def _bands(progress: ClientProgress, course: ClientCourse) -> list[Band]:
@@ -102,7 +101,7 @@ def _client_rows(progress: ClientProgress, course: ClientCourse) -> Iterator[Row
     setup = progress.setup
     if course.per_s:
         yield labelled("throughput", Span(format_rate(course.per_s[-1], "answers"), "rate"))
-    pools = f"{setup.pools} pool{'' if setup.pools == 1 else 's'}"
+    pools = counted(setup.pools, "pool")
     yield labelled("pools", Span(f"{pools} of {format_count(setup.pool_size)}"))
     yield labelled("requests", Span(f"{format_count(setup.concurrency)} at once"))
 

@@ -10,6 +10,8 @@ from trueload.record.schema import Record
 from trueload.stats import is_too_few
 from trueload.text import plain
 from trueload.units import (
+    NS_PER_MS,
+    counted,
     format_bound,
     format_count,
     format_duration,
@@ -20,16 +22,14 @@ from trueload.units import (
 )
 from trueload.verdict.throttling import throttled_text
 
-NS_PER_MS = 1_000_000
 NS_PER_US = 1_000
 
 
 def client_headline(record: Record, client: ClientEnd) -> str:
     """Return the target, the pools and the number of requests."""
     setup, asked = client.asked.setup, client.asked
-    plural = "" if setup.pools == 1 else "s"
     parts = [
-        f"{setup.pools} pool{plural} of {setup.pool_size}",
+        f"{counted(setup.pools, 'pool')} of {setup.pool_size}",
         f"{format_count(setup.concurrency)} at once",
         f"{format_count(asked.requests)} requests",
     ]

@@ -12,7 +12,7 @@ from typing import TextIO
 
 _RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
-_LABEL_WIDTH = 13
+LABEL_WIDTH = 13
 # The colour of each verdict, and of a check by the start of its line.
 _VERDICTS = {"valid": _GREEN, "suspect": _YELLOW, "invalid": _RED}
 _CHECKS = {"  fail ": _RED, "  warn ": _YELLOW, "  bound ": _CYAN}
@@ -53,7 +53,7 @@ def painted(lines: Sequence[str]) -> list[str]:
 
 
 def _word(line: str) -> str:
-    return line[_LABEL_WIDTH:].partition(" ")[0]
+    return line[LABEL_WIDTH:].partition(" ")[0]
 
 
 def _painted(line: str, figures: str, *, is_headline: bool) -> str:
@@ -63,7 +63,7 @@ def _painted(line: str, figures: str, *, is_headline: bool) -> str:
         if line.startswith(begin):
             name, colon, why = line.partition(":")
             return f"{colour}{name}{colon}{_RESET}{why}"
-    label, text = line[:_LABEL_WIDTH], line[_LABEL_WIDTH:]
+    label, text = line[:LABEL_WIDTH], line[LABEL_WIDTH:]
     if label.startswith("verdict "):
         return f"{label}{_BOLD}{_VERDICTS.get(_word(line), '')}{text}{_RESET}"
     if label.strip() in _BAD:

@@ -14,6 +14,7 @@ from typing import Any
 from trueload import repetitions
 from trueload.record.bound import at_least, verdict_text
 from trueload.report.grid import Grid
+from trueload.report.sheets import Sheet, grid_sheet
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
 from trueload.suites.summary import Summary
@@ -61,12 +62,10 @@ class Kind:
     has: Callable[[Figures], bool] = lambda figures: True
 
     def cells(self, row: Row, columns: tuple[Column, ...]) -> tuple[str, ...]:
-        """The cells of a row under some of the columns."""
         known = row.figures is not None and self.has(row.figures)
         return tuple(_cell(row, column) if known or column.always else "" for column in columns)
 
     def grid(self, rows: Sequence[Row], columns: tuple[Column, ...] | None = None) -> Grid:
-        """The table of these rows, with all columns or with some."""
         shown = tuple(
             column
             for column in columns or self.columns
@@ -79,10 +78,10 @@ class Kind:
             marks=tuple(row.summary.verdict or row.summary.outcome for row in rows),
         )
 
-    def csv_grid(self, rows: Sequence[Row]) -> Grid:
+    def sheet(self, rows: Sequence[Row]) -> Sheet:
         """All columns and those of a CSV file."""
         required = tuple(column for column in self.columns if not column.optional)
-        return self.grid(rows, (*required, *self.csv))
+        return grid_sheet(self.grid(rows, (*required, *self.csv)))
 
 
 def _cell(row: Row, column: Column) -> str:
@@ -230,6 +229,7 @@ RANKS = (
     Column("rank_last", lambda row: row.summary.places and row.summary.places.last),
 )
 INTERVAL = Column("interval", _within, left=True)
+ESTIMATE = Column("estimate", _figure("estimate_per_s"), format_cell, optional=True)
 RATIO = Column("ratio", _ratio, left=True, optional=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
@@ -242,6 +242,7 @@ CORES = _load("cores", lambda load: load.cores)
 OURS = (
     RANK,
     INTERVAL,
+    ESTIMATE,
     RATIO,
     CPU,
     Column("memory", _figure("peak_rss_bytes"), lambda size: f"{size / 1024 / 1024:.1f}MiB"),
@@ -272,6 +273,7 @@ SERVERS = Kind(
         Column("latency_at_most", _figure("latency_at_most"), "; ".join),
         Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
+        Column("estimate_per_s", _figure("estimate_per_s"), format_cell),
         Column("ratio", _figure("ratio")),
         WHY,
     ),
@@ -360,5 +362,4 @@ def kind_of(load: PlannedLoad) -> Kind:
 
 
 def rows_of(summaries: Iterable[Summary]) -> list[Row]:
-    """The rows of summaries, with their medians."""
     return [Row(summary, summary.figures) for summary in summaries]

@@ -14,11 +14,13 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from trueload.compare.difference import CLAIMS, Ratio
-from trueload.compare.trials import Comparison, RowCompared, RowCrossing
+from trueload.compare.trials import Comparison, RowCompared
 from trueload.record.bound import verdict_text
+from trueload.record.certainty import SIGNS
 from trueload.record.figures import label
 from trueload.repetitions import PAIRS_MOST, Interval
-from trueload.report.grid import Grid, markdown_cell, markdown_lines, text_lines
+from trueload.report.export.markdown import markdown_cell, markdown_lines
+from trueload.report.grid import Grid, text_lines
 from trueload.text import plain
 from trueload.units import TOO_FEW, format_count, format_duration
 
@@ -29,12 +31,11 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class ShownComparison:
-    """All that is shown: the names of two sides, the comparison, and the conditions crossed."""
+    """All that is shown: the names of two sides, and the comparison."""
 
     base: str
     new: str
     comparison: Comparison
-    crossed: tuple[RowCrossing, ...]
 
 
 def render(compared: ShownComparison, format_: Format) -> str:
@@ -48,7 +49,7 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
         label(found.metric),
         TOO_FEW if found.base_too_few else _side(found.metric, found.base, found.base_cv),
         TOO_FEW if found.new_too_few else _side(found.metric, found.new, found.new_cv),
-        "" if found.too_few else _times(found.ratio),
+        "" if found.too_few else SIGNS.get(found.bound, "").lstrip() + _times(found.ratio),
         within_text(found.within),
         found.verdict,
     )
@@ -62,8 +63,12 @@ def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid
 
 def within_text(within: Interval | None) -> str:
     """Return an interval as text: ``0.90 to 0.95 (95 % interval)``."""
-    if within is None:
+    if within is None or (within.low == 0 and math.isinf(within.high)):
         return ""
+    if math.isinf(within.high) and within.low < within.high:
+        return f"at least {_times(within.low)} ({within.kind})"
+    if within.low == 0 < within.high:
+        return f"at most {_times(within.high)} ({within.kind})"
     return f"{_times(within.low)} to {_times(within.high)} ({within.kind})"
 
 
@@ -113,15 +118,23 @@ def _trials(row: RowCompared) -> str:
     return times if base == new == "valid" else f"{times}; base {base}, new {new}"
 
 
+def threshold_lines(comparison: Comparison) -> list[str]:
+    """Return a line for each condition that was crossed, undecided, or kept in spite of a
+    disturbance."""
+    told = [each for each in comparison.rulings if each.ruling.why]
+    return [f"threshold {each.ruling.state}: {plain(each.sentence())}" for each in told]
+
+
 def _text(compared: ShownComparison) -> str:
+    comparison = compared.comparison
     lines = [f"base {plain(compared.base)}, new {plain(compared.new)}"]
-    for row in compared.comparison.rows:
+    for row in comparison.rows:
         title = f"{plain(row.name)}: " if row.name else ""
         lines += ["", f"{title}{_trials(row)}"]
         lines += text_lines(ratio_grid(row.ratios))
         lines += [text] if (text := pairs_text(row.ratios, row.primary)) else []
     lines += ["", *notes] if (notes := _notes(compared)) else []
-    lines += [f"threshold crossed: {plain(each.sentence())}" for each in compared.crossed]
+    lines += threshold_lines(comparison)
     return "\n".join(lines) + "\n"
 
 
@@ -134,16 +147,18 @@ def _markdown(compared: ShownComparison) -> str:
         ]
         lines += ["", *markdown_lines(ratio_grid(row.ratios))]
         lines += ["", text] if (text := pairs_text(row.ratios, row.primary)) else []
-    listed = [*_notes(compared), *(f"threshold crossed: {c.sentence()}" for c in compared.crossed)]
+    listed = [*_notes(compared), *threshold_lines(compared.comparison)]
     lines += ["", *(f"- {markdown_cell(line)}" for line in listed)] if listed else []
     return "\n".join(lines) + "\n"
 
 
 def _junit(compared: ShownComparison) -> str:
-    """A test case for each row and metric.
+    """A test case for each row and metric, and for each condition.
 
-    A condition that is true is a failure, and an invalid run an error.
+    A condition that is crossed is a failure, one that is undecided an error. So is a row that has
+    become invalid; but where all conditions are decided, that is skipped, as the exit code has it.
     """
+    comparison = compared.comparison
     suite = ElementTree.Element("testsuite", name="trueload")
     numbers = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
 
@@ -158,22 +173,29 @@ def _junit(compared: ShownComparison) -> str:
         if text:
             ElementTree.SubElement(one, "system-out").text = plain(text)
 
-    for row in compared.comparison.rows:
-        if row.new_verdict == "invalid":
-            case(row.name, "verdict", "errors", "the new run is invalid")
+    kinds = {"crossed": "failures", "undecided": "errors", "kept": None}
+    for row in comparison.rows:
+        if row in comparison.spoiled:
+            decided = "skipped" if comparison.rulings else "errors"
+            case(row.name, "verdict", decided, _spoiled_text(row))
         for found in row.ratios:
             cells = ", ".join(
                 f"{name} {cell}" for name, cell in zip(HEADER, ratio_cells(found), strict=True)
             )
             case(row.name, found.metric, None, "", cells)
-    for each in compared.crossed:
-        case(each.row, f"--fail-on {each.crossed.condition.text}", "failures", each.sentence())
-    for name in (*compared.comparison.only_base, *compared.comparison.only_new):
+    for each in comparison.rulings:
+        name, kind = f"--fail-on {each.ruling.condition.text}", kinds[each.ruling.state]
+        case(each.row, name, kind, each.sentence(), "" if kind else each.ruling.why)
+    for name in (*comparison.only_base, *comparison.only_new):
         case(name, "row", "skipped", "only one of the two runs has it")
     suite.attrib.update({name: str(number) for name, number in numbers.items()})
     ElementTree.indent(suite)
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return head + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _spoiled_text(row: RowCompared) -> str:
+    return f"the {'base' if row.new_verdict != 'invalid' else 'new'} run is invalid"
 
 
 def _json(compared: ShownComparison) -> str:
@@ -189,18 +211,20 @@ def _json(compared: ShownComparison) -> str:
                 "only_base": list(comparison.only_base),
                 "only_new": list(comparison.only_new),
                 "notes": list(comparison.notes),
-                "crossed": [
-                    {
-                        "row": each.row,
-                        "condition": each.crossed.condition.text,
-                        "sentence": each.sentence(),
-                    }
-                    for each in compared.crossed
-                ],
+                "crossed": _rulings_json(comparison, "crossed"),
+                "undecided": _rulings_json(comparison, "undecided"),
             }
         )
         + "\n"
     )
+
+
+def _rulings_json(comparison: Comparison, state: str) -> list[dict[str, str]]:
+    return [
+        {"row": each.row, "condition": each.ruling.condition.text, "sentence": each.sentence()}
+        for each in comparison.rulings
+        if each.ruling.state == state
+    ]
 
 
 def worst_verdict(comparison: Comparison) -> str:

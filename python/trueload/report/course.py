@@ -1,7 +1,7 @@
 """The course of a load: the ticks of the last second, earlier points, and their sum. Pure.
 
 How: ticks come four times a second, and a point covers about the last second. A course covers one
-stage, and the drain after it. The figures of the whole stage are computed only once a second, and
+phase, and the drain after it. The figures of the whole phase are computed only once a second, and
 at a new maximum. They cost as much as all the rest, while a measurement runs.
 """
 
@@ -38,9 +38,9 @@ class Point:
 
 @dataclass
 class Course:
-    """The progress of one stage so far."""
+    """The progress of one phase so far."""
 
-    stage: str = ""
+    phase: str = ""
     elapsed_ns: int = 0
     recent: deque[Tick] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
     points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS))
@@ -55,20 +55,20 @@ class Course:
     def receive(self, progress: Progress, *, is_open: bool) -> None:
         """Add a progress report.
 
-        A report without a tick begins a new stage, unless the stage is a drain.
+        A report without a tick begins a new phase, unless the phase is a drain.
         """
         tick = progress.tick
-        if progress.stage != DRAIN:
-            self.stage, self.elapsed_ns = progress.stage, progress.elapsed_ns
+        if progress.phase != DRAIN:
+            self.phase, self.elapsed_ns = progress.phase, progress.elapsed_ns
         if tick is None:
-            if progress.stage != DRAIN:
+            if progress.phase != DRAIN:
                 self._begin()
             return
         for host in progress.hosts():
             self._receive_host(host)
         for index, count in tick.latency.items():
             self.latency[index] = self.latency.get(index, 0) + count
-        if progress.server is not None and progress.stage != DRAIN:
+        if progress.server is not None and progress.phase != DRAIN:
             self.server.append(progress.server)
         self.recent.append(tick)
         greatest = max(tick.latency, default=0)

@@ -18,7 +18,7 @@ SHORT = {"local.fds": "file descriptors", "local.ports": "local ports"}
 
 def doubts(course: Course) -> list[str]:
     """Return each doubt in one line that begins with the name of its check; none in a warm-up."""
-    if course.stage != WINDOW or not course.recent:
+    if course.phase != WINDOW or not course.recent:
         return []
     return [why for why in (_unsolicited(course), _errors(course), _shortage(course)) if why]
 

@@ -1,18 +1,14 @@
-"""A table as one value, and its four writers: text, Markdown, CSV and HTML.
+"""A table of strings as one value, and its layout as text and as HTML.
 
-How: the caller makes a `Grid` of strings, and a writer lays it out. Each writer has one function
-that makes any text inert, whoever wrote it: `plain` for a terminal, `markdown_cell`, `csv_cell` and
-`html_cell`. Pure.
+How: `plain` makes any text inert for a terminal, whoever wrote it, and `html_cell` for a page;
+`export/markdown.py` lays a grid out as Markdown. Pure.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from itertools import chain, repeat
 
 from rich.cells import cell_len
 
@@ -22,24 +18,12 @@ BETWEEN = "  "
 # The words that a style sheet has a colour for.
 MARKS = frozenset(
     {
-        *(
-            "valid",
-            "suspect",
-            "invalid",
-            "pass",
-            "bound",
-            "warn",
-            "fail",
-            "kept",
-            "exceeded",
-            "limited",
-        ),
-        *("better", "worse", "same", "unclear", "failed"),
+        *("valid", "suspect", "invalid", "pass", "bound", "warn", "fail"),
+        *("kept", "exceeded", "limited", "better", "worse", "same", "unclear", "failed"),
     }
 )
 BOLD = ("better", "worse")
 VOID = "invalid"  # a row whose figures mean nothing
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # owasp.org, CSV Injection
 
 
 @dataclass(frozen=True)
@@ -67,7 +51,6 @@ class Grid:
         return self.left is None or self.header[at] in self.left
 
     def columns(self, wanted: Iterable[int]) -> Grid:
-        """Return a grid with some of the columns."""
         indexes = list(wanted)
         rows = tuple(tuple(row[at] for at in indexes) for row in self.rows)
         return Grid(tuple(self.header[at] for at in indexes), rows, left=self.left)
@@ -100,58 +83,6 @@ def _lines(grid: Grid) -> list[tuple[str, ...]]:
 def _padded(cell: str, width: int, left: bool) -> str:
     blanks = " " * (width - cell_len(cell))
     return cell + blanks if left else blanks + cell
-
-
-def markdown_lines(grid: Grid) -> Iterator[str]:
-    """Yield the lines of a Markdown table."""
-    return markdown_rows(grid.header, grid.rows, grid.left, grid.marks)
-
-
-def markdown_rows(
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    left: frozenset[str] | None = None,
-    marks: Iterable[str] = (),
-) -> Iterator[str]:
-    """Yield the lines of a Markdown table whose rows come one by one.
-
-    The last cell of a row marked better or worse is bold.
-    """
-    yield _markdown_line(header)
-    yield _markdown_line("---" if left is None or name in left else "---:" for name in header)
-    for row, mark in zip(rows, chain(marks, repeat("")), strict=False):
-        cells = [markdown_cell(cell) for cell in row]
-        cells[-1] = f"**{cells[-1]}**" if mark in BOLD else cells[-1]
-        yield _markdown_line(cells)
-
-
-def _markdown_line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def markdown_cell(text: str) -> str:
-    """Escape text for Markdown, so that it contains neither table bars nor markup."""
-    shown = plain(text)
-    for special in "\\`*_[]<>|#!":
-        shown = shown.replace(special, f"\\{special}")
-    return shown
-
-
-def csv_rows(rows: Iterable[Iterable[object]]) -> str:
-    """Return rows of a CSV file, which may be written in pieces."""
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(map(csv_cell, row) for row in rows)
-    return out.getvalue()
-
-
-def csv_cell(value: object) -> str:
-    """Return a cell of a CSV file: a number, nothing for None, or text that is no formula."""
-    if value is None:
-        return ""
-    if isinstance(value, bool | int | float):
-        return repr(value)
-    text = plain(str(value))
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 def html_table(grid: Grid, caption: str = "") -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trueload.report.phases import progress_rows
 from trueload.report.rows import Row, Span, Tone, flow
-from trueload.report.stages import progress_rows
 from trueload.search.decide import Try
 from trueload.search.execute import SearchPlan, StepResult
 from trueload.search.result import load_text

@@ -36,7 +36,6 @@ class Block:
         return height + self.step if height + self.step <= self.most else height
 
     def drawn(self, width: int, height: int) -> list[Row]:
-        """Return title and rows."""
         found = [fit(row, width) for row in self.rows(Size(width, height))[:height]]
         return [rule(self.title, width), *found]
 

@@ -29,7 +29,6 @@ class MissingLoads:
     of: int
 
     def line(self) -> str:
-        """Return the line to show."""
         where = ""
         if len(self.loads) < self.of:
             few = len(self.loads) <= NAMED_MAX

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from trueload.protocol.engine_options import show_byte_rate
 from trueload.protocol.plan import Open, Stage
 from trueload.protocol.tick import Tick
 from trueload.record import figures
@@ -19,8 +20,8 @@ from trueload.report.course import Course, Point, busy_of, per_s_of, recent_serv
 from trueload.report.doubts import doubts
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Block, lay_out
+from trueload.report.phases import labelled, phase_rows
 from trueload.report.rows import Row, Size, Span, Tone, cut, fit
-from trueload.report.stages import labelled, stage_rows
 from trueload.report.widgets import (
     Line,
     busy_row,
@@ -34,7 +35,7 @@ from trueload.request.exchange import WsBroadcast
 from trueload.stats import Distribution, Quantile
 from trueload.text import plain
 from trueload.trial.spec import Progress, TrialSpec
-from trueload.units import format_bound, format_count, format_duration, format_rate, format_size
+from trueload.units import format_bound, format_count, format_duration, format_rate
 
 HOSTS_SHOWN = 8
 VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`
@@ -54,7 +55,7 @@ def load_rows(
     rows += heading_rows(heading, size.width)
     rows += [
         fit(row, size.width)
-        for row in stage_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
+        for row in phase_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
     ]
     if course.recent:
         left = Size(size.width, size.height - len(rows))
@@ -110,7 +111,7 @@ def _timed(spec: TrialSpec) -> str:
 
 
 def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterable[Row]:
-    """Yield the figures of the last second, and of the stage so far."""
+    """Yield the figures of the last second, and of the phase so far."""
     first, last = course.recent[0], course.recent[-1]
     seconds, elapsed_s = seconds_of(course.recent), course.elapsed_ns / 1e9
     now = per_s_of(course.recent)
@@ -128,10 +129,10 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
     tone: Tone = "bad" if failed else "text"
     good = Span(f"{format_count(last.counts.ok)} ok, ")
     yield labelled("requests", good, Span(f"{format_count(failed)} failed", tone))
-    inward = _per_s(last.bytes_in - first.bytes_in, seconds, _size_rate)
-    outward = _per_s(last.bytes_out - first.bytes_out, seconds, _size_rate)
+    inward = _per_s(last.bytes_in - first.bytes_in, seconds, show_byte_rate)
+    outward = _per_s(last.bytes_out - first.bytes_out, seconds, show_byte_rate)
     yield labelled("in, out", Span(f"{inward}, {outward}"))
-    phase = progress.phase
+    phase = progress.plan
     asked_of = None if phase is None else phase.connections
     most = format_count(spec.load.most if asked_of is None else asked_of)
     yield labelled("connections", Span(f"{format_count(last.open)} open of {most}"))
@@ -140,11 +141,6 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
 def _per_s(made: int, seconds: float, shown: Callable[[float], str]) -> str:
     """Return a rate as text, or a dash before there are two ticks."""
     return shown(made / seconds) if seconds > 0 else "-"
-
-
-def _size_rate(per_s: float) -> str:
-    """Return a text such as ``1.00 MiB/s``."""
-    return f"{format_size(per_s)}/s"
 
 
 def rate_at(stages: Sequence[Stage], elapsed_ns: int) -> float:
@@ -166,7 +162,7 @@ def _gauged(figured: Sequence[Row], course: Course, size: Size) -> list[Row]:
 
 
 def _latency_rows(course: Course, is_open: bool, size: Size) -> list[Row]:
-    """Return percentiles of the last second, and of the stage so far.
+    """Return percentiles of the last second, and of the phase so far.
 
     For an open loop, those from the actual send are added if there is room.
     """

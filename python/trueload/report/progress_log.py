@@ -1,6 +1,6 @@
 """The progress of a trial in a pipe: a line after five seconds, every ten from then on, and news.
 
-How: a line has the stage, its time and its counts, so that a log shows that nothing hangs. Pure
+How: a line has the phase, its time and its counts, so that a log shows that nothing hangs. Pure
 except for where the lines go.
 """
 
@@ -37,14 +37,14 @@ def progress_logger(
 
 def line(spec: TrialSpec, progress: Progress) -> str:
     """Return a line: ``window 12s of 60s, 1,234,567 ok, 12 failed, 64 of 64 connections open``."""
-    stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.stage)
+    stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.phase)
     of = f" of {format_span(stop.ns)}" if isinstance(stop, Duration) else ""
-    parts = [f"{progress.stage} {progress.elapsed_ns // NS_PER_S}s{of}"]
-    if progress.tick is None and progress.stage == CONNECT:
+    parts = [f"{progress.phase} {progress.elapsed_ns // NS_PER_S}s{of}"]
+    if progress.tick is None and progress.phase == CONNECT:
         parts.append(f"opening {format_count(spec.load.connections)} connections")
     if progress.tick is not None:
         counts = progress.tick.counts
-        if progress.stage != CONNECT:
+        if progress.phase != CONNECT:
             parts.append(f"{format_count(counts.ok)} ok")
             parts.append(f"{format_count(figures.failed(counts))} failed")
         count = format_count(spec.load.connections)

@@ -16,7 +16,8 @@ from trueload.published import tables as published
 from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.report.columns import CLIENTS, SERVERS, Kind, rows_of, verdict_of
-from trueload.report.grid import Grid, csv_rows, html_cell, html_table, text_lines
+from trueload.report.export.csv import csv_rows
+from trueload.report.grid import Grid, html_cell, html_table, text_lines
 from trueload.stats import Quantile
 from trueload.store.rows import DamagedRow, Row
 from trueload.suites.load_tables import LoadTable
@@ -220,7 +221,6 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def as_text(made: Sequence[Grid]) -> str:
-    """Return the tables as text."""
     parts = ["\n".join([plain(grid.title), "", *text_lines(grid)]) for grid in made]
     return "\n\n".join([*parts, *_notes(made)]) + "\n"
 

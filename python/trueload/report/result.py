@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests, Stage, Turns
 from trueload.protocol.tick import Counts
 from trueload.record import figures
-from trueload.record.bound import at_least, verdict_text
+from trueload.record.bound import at_least, estimate_text, middle_estimate, verdict_text
 from trueload.record.certainty import usable_text
 from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
@@ -23,6 +23,7 @@ from trueload.report.accounts import following
 from trueload.report.accounts.idle import idle_text
 from trueload.report.accounts.tls import tls_text
 from trueload.report.client_result import busy_text, by_count, client_headline, client_lines
+from trueload.report.colour import LABEL_WIDTH
 from trueload.report.times import quantile_text, times_text
 from trueload.report.tls import failure_reasons
 from trueload.text import plain
@@ -37,7 +38,13 @@ from trueload.units import (
     format_span,
     format_stages,
 )
-from trueload.verdict import client_parts, is_lower_bound, offered_per_s, sent_per_s, worst_checks
+from trueload.verdict import (
+    generator_shares,
+    is_lower_bound,
+    offered_per_s,
+    sent_per_s,
+    worst_checks,
+)
 from trueload.verdict.common import in_flight, times
 from trueload.verdict.limit import limit_text
 from trueload.verdict.slots import idle_closed_text
@@ -46,11 +53,9 @@ from trueload.verdict.window import ANSWERS_WARN
 
 HOSTS_NAMED = 3
 TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
-_LABEL_WIDTH = 13
 
 
 def result_lines(record: Record) -> list[str]:
-    """Return the lines of one trial."""
     if record.client is not None:
         return _of_client(record, record.client)
     lines: list[str] = []
@@ -73,7 +78,7 @@ def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "response" if is_open else "latency", latency_text(record)
     yield "service", service_text(record) if is_open else ""
     yield "connections", connections_text(record)
-    yield "client share", client_share_text(record)
+    yield "client share", generator_share_text(record)
     yield "requests", _outcomes(record.counts, record.http2 is not None)
     yield "failures", by_count(record.counts.failed)
     yield "statuses", by_count(record.counts.statuses)
@@ -166,9 +171,9 @@ def connections_text(record: Record) -> str:
     return "   ".join(["mean service time:", *parts, f"max {format_duration(found.max)}"])
 
 
-def client_share_text(record: Record) -> str:
+def generator_share_text(record: Record) -> str:
     """A text for p50 and p99: ``p50 293 us, of which 140 us ours``; empty if unknown."""
-    return "   ".join(part.sentence() for part in client_parts(record))
+    return "   ".join(part.sentence() for part in generator_shares(record))
 
 
 def _times(sample: figures.Sample) -> str:
@@ -204,7 +209,7 @@ def rate_text(record: Record) -> str:
 
 
 def _line(label: str, text: str) -> list[str]:
-    return [f"{label:<{_LABEL_WIDTH}}{text}"] if text else []
+    return [f"{label:<{LABEL_WIDTH}}{text}"] if text else []
 
 
 def _headline(record: Record) -> str:
@@ -273,7 +278,8 @@ def _throughput(record: Record) -> str:
     if record.counts.ok < ANSWERS_WARN and not isinstance(record.plan.window.load, Turns):
         return f"{times(record.counts.ok, 'answer')}: {TOO_FEW} for a rate"
     rate = at_least(format_rate(found.ok_per_s, "requests"), record.lower_bound)
-    return f"{rate}   {bytes_text}"
+    estimate = estimate_text(found.estimate_per_s) if record.lower_bound else ""
+    return f"{rate}{estimate}   {bytes_text}"
 
 
 def tail_text(record: Record) -> str:
@@ -295,6 +301,8 @@ def _median_throughput(records: Sequence[Record]) -> str:
     low, high = format_count(around.low), format_count(around.high)
     bound = is_lower_bound(worst_checks(records))
     rate = at_least(format_rate(middle, "requests"), bound)
+    trials = ((each.throughput.estimate_per_s, each.throughput.ok_per_s) for each in records)
+    rate += estimate_text(middle_estimate(trials)) if bound else ""
     found = f"median {rate} ({around.kind} {low} to {high})"
     spread = coefficient_of_variation(values)
     return found if spread is None else f"{found}, CV {format_share(spread)}"

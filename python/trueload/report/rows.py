@@ -36,7 +36,6 @@ class Size(NamedTuple):
 
 
 def row_width(row: Row) -> int:
-    """Return the number of characters in a row."""
     return sum(len(span.text) for span in row)
 
 
@@ -46,7 +45,6 @@ def row_text(row: Row) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return the text, cut to ``width``."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + CUT[:width]
 
 

@@ -1,12 +1,14 @@
-"""What is exported of trials and of their hosts: each column once, with its reader and its type.
+"""Sheets, the tables that are exported: their typed columns, and the rows of trials and of hosts.
 
-CSV, Parquet and data frames have the same columns. Accounts bring their own (``report/accounts``).
-Pure.
+CSV, Parquet and data frames have the same columns. Accounts bring their own (``report/accounts``),
+and a suite has those of its table (``report/columns``). Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from trueload.protocol.plan import Open
@@ -16,9 +18,23 @@ from trueload.record.schema import REPORTED_STATUSES, Check, Host, Record
 from trueload.report.account import Column, Type, times_columns
 from trueload.report.accounts import ACCOUNTS
 from trueload.report.accounts.deliveries import DELIVERIES
+from trueload.report.grid import Grid
 from trueload.stats import Distribution
 from trueload.store.rows import DamagedRow, Row
 from trueload.verdict import offered_per_s
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Rows under typed columns; a row has its values by column, and may lack some."""
+
+    columns: Sequence[Column]
+    rows: Iterable[Mapping[str, object]]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
 
 COUNTS = ("scheduled", "unsent", "issued", "ok", "stale")
 RATES = ("ok_per_s", "bytes_in_per_s", "bytes_out_per_s")
@@ -173,8 +189,11 @@ def host_values(host: Host) -> dict[str, object]:
     return values
 
 
-def row_values(run_id: str | None, row: Row | DamagedRow) -> dict[str, object]:
-    """Return the figures of a stored row, by column."""
+def trials_sheet(run_id: str | None, rows: Iterable[Row | DamagedRow]) -> Sheet:
+    return Sheet(TRIALS, (_row_values(run_id, row) for row in rows))
+
+
+def _row_values(run_id: str | None, row: Row | DamagedRow) -> dict[str, object]:
     known: dict[str, object] = {"run": run_id, "number": row.number}
     if isinstance(row, DamagedRow):
         return {**known, "outcome": "damaged", "reason": row.why}
@@ -184,9 +203,18 @@ def row_values(run_id: str | None, row: Row | DamagedRow) -> dict[str, object]:
     return known if row.record is None else {**known, **record_values(row.record)}
 
 
-def host_rows(run_id: str | None, row: Row | DamagedRow) -> list[dict[str, object]]:
-    """Return the figures of each host of a stored row, by column; none if one host sent it."""
+def hosts_sheet(run_id: str | None, rows: Iterable[Row | DamagedRow]) -> Sheet:
+    """Return the sheet of a run's hosts: a row for each host of a trial that several sent."""
+    return Sheet(HOSTS, (host for row in rows for host in _host_rows(run_id, row)))
+
+
+def _host_rows(run_id: str | None, row: Row | DamagedRow) -> list[dict[str, object]]:
     if isinstance(row, DamagedRow) or row.record is None or len(row.record.hosts) < 2:
         return []
     known = {"run": run_id, "number": row.number, "key": row.key}
     return [{**known, **host_values(host)} for host in row.record.hosts]
+
+
+def grid_sheet(grid: Grid) -> Sheet:
+    columns = [Column(name, itemgetter(name), "text") for name in grid.header]
+    return Sheet(columns, (dict(zip(grid.header, row, strict=True)) for row in grid.rows))

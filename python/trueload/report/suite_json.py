@@ -1,10 +1,4 @@
-"""A suite's results as one JSON object: verdict, checks and tables at the top.
-
-The single records are under `trials`.
-
-How: written piece by piece, one record at a time, because a large run does not fit into memory as
-one object.
-"""
+"""A suite's results as one JSON object: verdict, checks and tables, then the records (`trials`)."""
 
 from __future__ import annotations
 
@@ -17,6 +11,7 @@ from trueload import repetitions
 from trueload.errors import UserError
 from trueload.record.removed_fields import without_removed
 from trueload.record.schema import Check
+from trueload.report.export.json import object_with
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.load_tables import LoadTable, run_verdict
@@ -52,29 +47,19 @@ def suite_json(
         "published": [each.model_dump(mode="json") for each in plan.published_tables],
         "damaged": list(damaged),
     }
-    text = json.dumps(head, indent=1)
-    yield text[: text.rindex("\n")] + ',\n "trials": ['
-    separator = "\n"
-    for row in rows:
-        if isinstance(row, Row) and row.record is not None:
-            yield separator + row.record.model_dump_json(by_alias=True)
-            separator = ",\n"
-    yield "\n ]\n}\n"
+    records = (row.record for row in rows if isinstance(row, Row) and row.record is not None)
+    return object_with(
+        head, "trials", (record.model_dump_json(by_alias=True) for record in records)
+    )
 
 
 def rows_json(tables: Iterable[LoadTable]) -> list[dict[str, Any]]:
-    """Return the rows of the tables, with their figures."""
-    return [row for table in tables for row in _rows(table)]
+    return [_row(summary) for table in tables for summary in table.everything]
 
 
 def plan_json(plan: SuitePlan, description: str) -> str:
     """Return the JSON that `--dry-run` prints."""
     return json.dumps({"description": description, **plan.model_dump(mode="json")}, indent=1) + "\n"
-
-
-def _rows(table: LoadTable) -> Iterator[dict[str, Any]]:
-    for summary in table.everything:
-        yield _row(summary)
 
 
 def _row(summary: Summary) -> dict[str, Any]:

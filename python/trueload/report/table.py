@@ -1,4 +1,4 @@
-"""Tables of a suite: the published columns, then ours, as text, CSV or Markdown.
+"""Tables of a suite: the published columns, then ours, as text, as Markdown, and as a sheet.
 
 How: each load becomes grids of strings; the writers only lay them out. A terminal that is too
 narrow gets a grid in three parts, each with the names; a pipe gets it whole.
@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from trueload.record.bound import at_least
 from trueload.report import columns
 from trueload.report.columns import Row, kind_of, rows_of, verdict_of
-from trueload.report.grid import (
-    Grid,
-    csv_rows,
-    markdown_cell,
-    markdown_lines,
-    text_lines,
-    text_width,
-)
+from trueload.report.export.markdown import markdown_cell, markdown_lines
+from trueload.report.grid import Grid, text_lines, text_width
 from trueload.report.missing_loads import NO_REASON, reasons_once, titled, under_no_load
+from trueload.report.sheets import Sheet
 from trueload.search.broadcast_rows import clients_header
 from trueload.suites.definition import PublishedTable
 from trueload.suites.load_tables import LoadTable
@@ -32,6 +27,10 @@ PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
     "≥: at least this much: the generator was at its limit, or the run was disturbed. A row with a"
     " rank after it carried less."
+)
+ESTIMATES = (
+    "estimate: what the server would carry if it were busy all the time: RPS divided by the share"
+    " of the time that its\nbusiest thread was. No row is ranked by it."
 )
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."
@@ -111,7 +110,6 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
 
 
 def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
-    """The same as Markdown tables."""
     shown, lines = list(tables), []
     for table, sections in _with_sections(shown, published):
         lines += [f"### {table.title}", ""]
@@ -259,6 +257,8 @@ def _below(table: LoadTable) -> list[str]:
         )
     if any(s.lower_bound for s in table.ranked):
         lines.append(BOUNDS)
+    if any(figures.estimate_per_s for figures in shown):
+        lines.append(ESTIMATES)
     return ["", *lines] if lines else []
 
 
@@ -274,13 +274,12 @@ def _laid_out(whole: Grid, width: int | None) -> str:
     return "\n\n".join("\n".join(text_lines(whole.columns(part))) for part in parts)
 
 
-def csv_lines(tables: Sequence[LoadTable], *, published: bool) -> str:
-    """One CSV for all loads; with `published` the best repetitions follow as rows of their
+def sheet(tables: Sequence[LoadTable], *, published: bool) -> Sheet:
+    """One sheet for all loads; with `published` the best repetitions follow as rows of their
     own, told apart by the column `figures`."""
     rows: list[Row] = []
     for table in tables:
         rows += [Row(summary, summary.figures, marked=False) for summary in table.everything]
         if published and _as_published(table):
             rows += [Row(summary, summary.best, "best", marked=False) for summary in table.ranked]
-    found = kind_of(tables[0].load).csv_grid(rows)
-    return csv_rows([found.header, *found.rows])
+    return kind_of(tables[0].load).sheet(rows)

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from trueload.record.figures import BRIEF, SHOWN
 from trueload.stats import Distribution, Quantile
 from trueload.suites.figures import Figures
-from trueload.units import format_bound, format_duration, largest_text
-
-NS_PER_MS = 1e6
+from trueload.units import NS_PER_MS, format_bound, format_duration, largest_text
 
 
 def quantile_text(found: Quantile) -> str:

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from trueload.buckets import Buckets
+from trueload.report.phases import LABEL, labelled
 from trueload.report.rows import Row, Size, Span, Tone, bar, gauge, moving_lines
-from trueload.report.stages import LABEL, labelled
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 

@@ -30,7 +30,7 @@ _OWN_HEADERS = {
 
 
 def make_request(
-    target: Url,
+    endpoint: Url,
     *,
     method: str | None,
     headers: Sequence[str],
@@ -43,9 +43,9 @@ def make_request(
     names = [name.lower() for name, _ in pairs]
     if names.count("host") > 1:
         raise UserError("the header host is given twice", "keep one of them")
-    if user is not None and target.credentials is not None:
+    if user is not None and endpoint.credentials is not None:
         raise UserError("--user and the URL both name a user", "keep one of them")
-    credentials = target.credentials if user is None else _credentials(user)
+    credentials = endpoint.credentials if user is None else _credentials(user)
     if credentials is not None:
         if "authorization" in names:
             raise UserError(
@@ -53,8 +53,8 @@ def make_request(
             )
         pairs.append(("Authorization", credentials))
     return Request(
-        host=target.authority,
-        path=target.path,
+        host=endpoint.authority,
+        path=endpoint.path,
         method=_method(method, body),
         headers=tuple(pairs),
         body=body,
@@ -72,7 +72,7 @@ def parse_header(line: str) -> tuple[str, str]:
             (f"{shown} has a name that is not a header name"), "write it as -H 'Name: value'"
         )
     value = value.strip(" \t")
-    if not _is_text(value):
+    if not is_text(value):
         raise UserError(f"{shown} has a value that is not UTF-8", "write it in UTF-8")
     if not _VALUE.fullmatch(value):
         raise UserError(
@@ -139,7 +139,7 @@ def _credentials(user: str) -> str:
     return basic_credentials(user.encode())
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """Whether a value has no lone surrogates. Bytes of the command line that are not UTF-8 cannot
     be sent as JSON."""
     try:

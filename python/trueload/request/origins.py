@@ -18,9 +18,9 @@ ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thr
 OriginKey = tuple[str, str, int]
 
 
-def origin_key(target: Url) -> OriginKey:
+def origin_key(endpoint: Url) -> OriginKey:
     """The key that all URLs of one origin have in common."""
-    return target.scheme, target.host.lower(), target.port
+    return endpoint.scheme, endpoint.host.lower(), endpoint.port
 
 
 def shown_origins(origins: Sequence[Url]) -> str:

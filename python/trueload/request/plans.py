@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from trueload.protocol.exchange import RequestPlan
-from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.origins import OriginPlan
 from trueload.protocol.tls import TlsPlan, TrustAnybody, TrustGiven, TrustPlan, TrustSystem
 from trueload.protocol.traffic import TargetPlan

@@ -21,7 +21,7 @@ class Proxy:
     """A proxy that speaks HTTP/1.1 without TLS. ``credentials`` is the value of a
     Proxy-Authorization header, or None."""
 
-    target: Url
+    endpoint: Url
     credentials: str | None = field(default=None, repr=False)
 
     def through(self, request: Request, origin: Url) -> Request:
@@ -52,9 +52,9 @@ def parse_proxy(text: str | None) -> Proxy | None:
     if scheme != "http":
         raise UserError(f"--proxy cannot use a proxy by {scheme}://", _HINT)
     try:
-        target = parse_given_url(text)
+        endpoint = parse_given_url(text)
     except UserError as error:
         raise UserError(f"--proxy: {error.message}", _HINT) from None
-    if target.path != "/":
+    if endpoint.path != "/":
         raise UserError("--proxy names a path, and a proxy has none", _HINT)
-    return Proxy(target, target.credentials)
+    return Proxy(endpoint, endpoint.credentials)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from trueload.errors import UserError
 from trueload.request.curl import split_options
@@ -25,20 +25,7 @@ from trueload.request.shell import join_words, split_words
 FILL_IN = "<…> stands for what is not stored: fill it in before you repeat the command"
 
 KEEP_BODY = "--keep-body"
-_USER_FLAGS = ("--user",)
-_CURL_FLAGS = ("--curl",)
-_HEADER_FLAGS = ("-H", "--header")
-_BODY_FLAGS = ("--body", "--expect-body")
-_FORM_FLAGS = ("--form",)
-_SUBPROTOCOL_FLAGS = ("--subprotocol",)
-_SECRET_FLAGS = (
-    *_USER_FLAGS,
-    *_CURL_FLAGS,
-    *_HEADER_FLAGS,
-    *_BODY_FLAGS,
-    *_FORM_FLAGS,
-    *_SUBPROTOCOL_FLAGS,
-)
+_SUBPROTOCOL = "--subprotocol"
 # Browsers can set no other header of a WebSocket, so tokens are often sent in this one.
 _SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 
@@ -72,14 +59,14 @@ def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
 
 def _without_token_protocols(shown: list[str], pairs: list[tuple[str, str]]) -> Iterable[str]:
     """Redact all subprotocols if one is secret: ``access_token`` only names the next one."""
-    joined = tuple(f"{flag}=" for flag in _SUBPROTOCOL_FLAGS)
+    joined = f"{_SUBPROTOCOL}="
     of_protocol = [
-        flag in _SUBPROTOCOL_FLAGS or (not flag and word.startswith(joined))
+        flag == _SUBPROTOCOL or (not flag and word.startswith(joined))
         for word, (_, flag) in zip(shown, pairs, strict=True)
     ]
     found = any(own and REDACTED in word for own, word in zip(of_protocol, shown, strict=True))
     for own, word in zip(of_protocol, shown, strict=True):
-        prefix = next((each for each in joined if word.startswith(each)), "")
+        prefix = joined if word.startswith(joined) else ""
         yield f"{prefix}{REDACTED}" if own and found else word
 
 
@@ -123,10 +110,10 @@ def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
     if _PRIVATE_KEY in argument:
         return REDACTED
     if flag in _SECRET_FLAGS:
-        return _redact_flag(flag, argument, keep_body)
+        return _SECRET_FLAGS[flag](argument, keep_body)
     name, equals, value = argument.partition("=")
     if equals and name in _SECRET_FLAGS:
-        return f"{name}={_redact_flag(name, value, keep_body)}"
+        return f"{name}={_SECRET_FLAGS[name](value, keep_body)}"
     if argument.startswith("-H") and len(argument) > 2:
         return f"-H{_redact_header_line(argument[2:])}"
     if _HEADER_LINE.match(argument):  # the flag before it is missing
@@ -134,20 +121,10 @@ def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
     return redact_url(argument)
 
 
-def _redact_flag(flag: str, value: str, keep_body: bool) -> str:
-    if flag in _USER_FLAGS:
-        return REDACTED
-    if flag in _HEADER_FLAGS:
-        return _redact_header_line(value)
-    if flag in _BODY_FLAGS:
-        return value if keep_body else redact_body(value)
-    if flag in _FORM_FLAGS:
-        name, equals, text = value.partition("=")
-        kept = keep_body or not equals or text.startswith("@")  # a file's name
-        return value if kept else f"{name}={redact_body(text)}"
-    if flag in _SUBPROTOCOL_FLAGS:
-        return REDACTED if is_secret_name(value) else value
-    return redact_curl(value, keep_body=keep_body)
+def _redact_form(field: str, keep_body: bool) -> str:
+    name, equals, text = field.partition("=")
+    kept = keep_body or not equals or text.startswith("@")  # a file's name
+    return field if kept else f"{name}={redact_body(text)}"
 
 
 def redact_curl(command: str, *, keep_body: bool = False) -> str:
@@ -185,7 +162,7 @@ def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -
                 return value  # a file's name
             if in_query:
                 return redact_url(f"?{value}")[1:]
-            return value if keep_body else redact_body(value)
+            return _redact_content(value, keep_body)
     return value
 
 
@@ -207,3 +184,18 @@ def _redact_value(name: str, value: str) -> str:
     shown = redact_url(value)
     hidden = is_secret_name(name) or tokens or hides_secret(shown)
     return REDACTED if hidden else shown
+
+
+def _redact_content(text: str, keep_body: bool) -> str:
+    return text if keep_body else redact_body(text)
+
+
+_SECRET_FLAGS: dict[str, Callable[[str, bool], str]] = {
+    "--user": lambda user, keep_body: REDACTED,
+    "--curl": lambda command, keep_body: redact_curl(command, keep_body=keep_body),
+    **dict.fromkeys(("-H", "--header"), lambda line, keep_body: _redact_header_line(line)),
+    **dict.fromkeys(("--body", "--expect-body"), _redact_content),
+    "--form": _redact_form,
+    _SUBPROTOCOL: lambda name, keep_body: REDACTED if is_secret_name(name) else name,
+}
+"""Options whose values may be secret, and how they are redacted; bodies may be kept."""

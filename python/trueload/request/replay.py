@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from trueload.protocol.replay import ReplayPlan
+from trueload.protocol.traffic import ReplayPlan
 from trueload.request.plans import digest, full_headers
 from trueload.request.recorded_request import Headers, RecordedRequest
 from trueload.request.values import Request
@@ -56,7 +56,6 @@ class Replay:
 
     @property
     def count(self) -> int:
-        """The number of requests."""
         return len(self.at_ns)
 
     @property

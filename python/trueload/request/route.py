@@ -32,9 +32,6 @@ class Override:
     port: int
     addresses: tuple[str, ...]
 
-    def is_of(self, host: str, port: int) -> bool:
-        return (self.host, self.port) == (host, port)
-
 
 @dataclass(frozen=True)
 class Route:
@@ -45,22 +42,24 @@ class Route:
     overrides: tuple[Override, ...] = ()
     proxy: Proxy | None = None
 
-    def next_hop(self, target: Url) -> Url:
+    def next_hop(self, endpoint: Url) -> Url:
         """What is connected to: the proxy, or the server itself."""
-        return target if self.proxy is None else self.proxy.target
+        return endpoint if self.proxy is None else self.proxy.endpoint
 
-    def addresses(self, target: Url) -> tuple[str, ...]:
+    def addresses(self, endpoint: Url) -> tuple[str, ...]:
         """Where to connect, in the order to try: ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
         Empty if the name does not exist, or is not resolved in time."""
         if self.unix is not None:
             return (UNIX + self.unix,)
-        target = self.next_hop(target)
+        endpoint = self.next_hop(endpoint)
         # As in curl, the last option counts, and one for this very host comes before one for any.
-        for host in (_plain_name(target.host), "*"):
+        for host in (_plain_name(endpoint.host), "*"):
             for override in reversed(self.overrides):
-                if override.is_of(host, target.port):
-                    return tuple(with_port(address, target.port) for address in override.addresses)
-        return resolve(target.host, target.port)
+                if (override.host, override.port) == (host, endpoint.port):
+                    return tuple(
+                        with_port(address, endpoint.port) for address in override.addresses
+                    )
+        return resolve(endpoint.host, endpoint.port)
 
 
 def make_route(

@@ -11,20 +11,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.files.toml import UnreadableError, parse_toml
 from trueload.protocol.scenario import FromCookie, FromHeader, FromJson, FromPlan, FromRegex
 from trueload.request.data import SHOWN_MAX, columns_of
-from trueload.request.fields import check_keys, text_of
-from trueload.request.make import is_token, make_request, parse_header, parse_statuses, read_body
+from trueload.request.fields import Entry, FileFlags, FileFormat
+from trueload.request.make import is_token
 from trueload.request.origins import origin_key
 from trueload.request.redact import redact_url
 from trueload.request.steps import StepSpec
-from trueload.request.url import Url, parse_url
-from trueload.request.values import ANY_ANSWER, Expect, Request
+from trueload.request.url import Url
+from trueload.request.values import Request
 from trueload.units import parse_duration
 
 FILE_BYTES_MAX = 4 * 2**20
@@ -36,7 +36,6 @@ NAME_LENGTH_MAX = 80
 
 KEYS = ("name", "request", "expect", "take", "think", "repeat")
 REQUEST_KEYS = ("method", "url", "headers", "body", "body_file")
-EXPECT_KEYS = ("status", "body")
 BUILT_IN = ("counter", "random", "repeat", "vu")
 """Values that every request may use; crates/wire/src/session/text.rs has them, too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -44,20 +43,21 @@ _PLACE = re.compile(r"\{\{|\{([A-Za-z_][A-Za-z0-9_-]{0,63})\}", re.ASCII)
 _NAMED_PLACE = re.compile(r"\{[A-Za-z_][A-Za-z0-9_-]{0,63}\}", re.ASCII)
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<[A-Za-z_]", re.DOTALL)
-EXAMPLE = 'a step is like: [[step]] name = "home"  request = { url = "/" }'
+FORMAT = FileFormat(
+    entry='a step is like: [[step]] name = "home"  request = { url = "/" }',
+    table="a table",
+    text='{} = "…"',
+    headers='write for example headers = { Accept = "text/plain" }',
+    expect="write for example expect = { status = [200, 302] }",
+    server="name the server: `trueload http --scenario FILE URL`",
+)
 TAKE_HINT = 'write json:/POINTER, header:NAME, cookie:NAME or regex:PATTERN, as "json:/token"'
 
 
 @dataclass(frozen=True)
-class ScenarioFlags:
-    """The flags beside the file, which every step has unless it says otherwise. ``base`` is the
-    URL that was given, if any; steps may then have only a path. The columns of a ``data`` file are
-    values that steps may use."""
+class ScenarioFlags(FileFlags):
+    """The flags beside the file. The columns of a ``data`` file are values that steps may use."""
 
-    base: Url | None = None
-    headers: tuple[str, ...] = ()
-    user: str | None = None
-    expect: Expect = ANY_ANSWER
     data: Path | None = None
 
 
@@ -68,13 +68,13 @@ def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpe
     try:
         raw = parse_toml(read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB"))
     except UnreadableError as error:
-        raise UserError(f"{shown} {error}", EXAMPLE) from None
+        raise UserError(f"{shown} {error}", FORMAT.entry) from None
     steps = raw.get("step")
     for key in raw:
         if key != "step":
-            raise UserError(f"{shown}: {key!r} is not a key", EXAMPLE)
+            raise UserError(f"{shown}: {key!r} is not a key", FORMAT.entry)
     if not isinstance(steps, list) or not steps:
-        raise UserError(f"{shown} has no step", EXAMPLE)
+        raise UserError(f"{shown} has no step", FORMAT.entry)
     if len(steps) > STEPS_MAX:
         raise UserError(f"{shown} has more than {STEPS_MAX:,} steps", "use fewer")
     folder = Path() if str(path) == "-" else path.parent
@@ -83,13 +83,13 @@ def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpe
         name = fields.get("name") if isinstance(fields, dict) else None
         where = f"step {name!r}" if isinstance(name, str) and name else f"step {number}"
         try:
-            target, step = _step(fields, folder, replace(beside, base=base))
-            base = base or target
-            if origin_key(target) != origin_key(base):
-                of = redact_url(target.origin)
-                _refuse(f"it goes to {of}, another server", "all steps go to one server")
+            endpoint, step = _step(fields, folder, replace(beside, base=base))
+            base = base or endpoint
+            if origin_key(endpoint) != origin_key(base):
+                of = redact_url(endpoint.origin)
+                FORMAT.refuse(f"it goes to {of}, another server", "all steps go to one server")
             if step.name in (each.name for each in found):
-                _refuse("another step has this name", "name each step differently")
+                FORMAT.refuse("another step has this name", "name each step differently")
         except UserError as error:
             raise UserError(f"{shown}, {where}: {error.message}", error.hint) from None
         found.append(step)
@@ -101,149 +101,81 @@ def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpe
 
 def _step(fields: Any, folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSpec]:
     if not isinstance(fields, dict):
-        _refuse("not a table", EXAMPLE)
-    check_keys(fields, KEYS)
-    asked = fields.get("request")
+        FORMAT.refuse("not a table")
+    step, asked = Entry(fields, KEYS, FORMAT), fields.get("request")
     if not isinstance(asked, dict):
-        _refuse("'request' is missing", EXAMPLE)
-    check_keys(asked, REQUEST_KEYS, " of 'request'")
-    target = parse_url(_url(asked.get("url"), beside.base))
-    return target, StepSpec(
+        FORMAT.refuse("'request' is missing")
+    request = Entry(asked, REQUEST_KEYS, FORMAT, " of 'request'")
+    endpoint = request.endpoint(beside.base)
+    return endpoint, StepSpec(
         name=_name(fields.get("name")),
-        url=redact_url(target.url),
-        request=_request(asked, target, folder, beside),
-        expect=_expect(fields.get("expect"), beside.expect),
-        take=_take(fields.get("take", {})),
+        url=redact_url(endpoint.url),
+        request=request.request(endpoint, folder, beside),
+        expect=step.expect(beside.expect),
+        take=_take(step.table("take", 'write for example take = { token = "json:/token" }')),
         think_ns=_think(fields.get("think", "0s")),
-        repeat=_repeat(fields.get("repeat", 1)),
+        repeat=step.count("repeat", REPEAT_MAX),
     )
-
-
-def _request(asked: dict[str, Any], target: Url, folder: Path, beside: ScenarioFlags) -> Request:
-    own = _headers(asked.get("headers", {}))
-    named = {parse_header(text)[0].lower() for text in own}
-    rest = [text for text in beside.headers if parse_header(text)[0].lower() not in named]
-    user = None if "authorization" in named or target.credentials else beside.user
-    body, file = _text(asked, "body"), _text(asked, "body_file")
-    if body is not None and file is not None:
-        _refuse("'body' and 'body_file' exclude each other", "keep one of them")
-    content = None if body is None else body.encode()
-    return make_request(
-        target,
-        method=_text(asked, "method"),
-        headers=[*own, *rest],
-        user=user,
-        body=content if file is None else read_body(None, folder / file),
-    )
-
-
-def _text(fields: dict[str, Any], key: str) -> str | None:
-    return text_of(fields, key, f'{key} = "…"')
 
 
 def _name(value: Any) -> str:
     hint = 'write for example name = "log in"'
     if not isinstance(value, str):
-        _refuse("'name' is missing" if value is None else "'name' is not a text", hint)
+        FORMAT.refuse("'name' is missing" if value is None else "'name' is not a text", hint)
     if not (value.isprintable() and 0 < len(value) <= NAME_LENGTH_MAX):
-        _refuse(f"'name' is not a line of 1 to {NAME_LENGTH_MAX} characters", hint)
+        FORMAT.refuse(f"'name' is not a line of 1 to {NAME_LENGTH_MAX} characters", hint)
     return redact_url(value)
 
 
-def _url(value: Any, base: Url | None) -> str:
-    if not isinstance(value, str) or not value:
-        _refuse("'url' is missing" if value is None else "'url' is not a text", EXAMPLE)
-    if not value.startswith("/"):
-        return value
-    if base is None:
-        _refuse(
-            "'url' has no scheme and host", "name the server: `trueload http --scenario FILE URL`"
-        )
-    return base.origin + value
-
-
-def _headers(value: Any) -> list[str]:
-    hint = 'write for example headers = { Accept = "text/plain" }'
-    if not isinstance(value, dict):
-        _refuse("'headers' is not a table", hint)
-    for name, text in value.items():
-        if ":" in name or not isinstance(text, str):
-            _refuse(f"the header {name!r} is not a name with a text", hint)
-    return [f"{name}: {text}" for name, text in value.items()]
-
-
-def _expect(value: Any, default: Expect) -> Expect:
-    hint = "write for example expect = { status = [200, 302] }"
-    if value is None:
-        return default
-    if not isinstance(value, dict):
-        _refuse("'expect' is not a table", hint)
-    check_keys(value, EXPECT_KEYS, " of 'expect'")
-    expect = default
-    if (status := value.get("status")) is not None:
-        codes = status if isinstance(status, list) else [status]
-        if not codes or not all(isinstance(code, str | int) for code in codes):
-            _refuse("'status' is not a status code", hint)
-        expect = replace(expect, statuses=parse_statuses([str(code) for code in codes]))
-    body = _text(value, "body")
-    return expect if body is None else replace(expect, body=body.encode())
-
-
-def _take(value: Any) -> tuple[tuple[str, FromPlan], ...]:
-    if not isinstance(value, dict):
-        _refuse("'take' is not a table", 'write for example take = { token = "json:/token" }')
+def _take(value: dict[str, Any]) -> tuple[tuple[str, FromPlan], ...]:
     if len(value) > TAKES_MAX:
-        _refuse(f"'take' has more than {TAKES_MAX} values", "use fewer")
+        FORMAT.refuse(f"'take' has more than {TAKES_MAX} values", "use fewer")
     return tuple((_value_name(name), _from(name, text)) for name, text in value.items())
 
 
 def _value_name(name: str) -> str:
     if name in BUILT_IN:
-        _refuse(f"'{name}' is built in", "take the value under another name")
+        FORMAT.refuse(f"'{name}' is built in", "take the value under another name")
     if not _NAME.fullmatch(name):
-        _refuse(f"{name!r} is not a name for a value", "use letters, digits, _ and -")
+        FORMAT.refuse(f"{name!r} is not a name for a value", "use letters, digits, _ and -")
     return name
 
 
 def _from(name: str, text: Any) -> FromPlan:
     kind, colon, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
     if not colon or kind not in ("json", "header", "cookie", "regex"):
-        _refuse(f"'{name}' is not taken from any part of an answer", TAKE_HINT)
+        FORMAT.refuse(f"'{name}' is not taken from any part of an answer", TAKE_HINT)
     if kind == "json":
         if not _POINTER.fullmatch(rest):
-            _refuse(
+            FORMAT.refuse(
                 f"'{name}': {rest!r} is not a JSON pointer",
                 "write each name after a /, as json:/user/id; ~0 stands for ~ and ~1 for /",
             )
         return FromJson(pointer=rest)
     if kind == "regex":
         if not any(found.startswith("(") for found in _GROUP.findall(rest)):
-            _refuse(f"'{name}': the pattern has no group", "put ( ) around the value")
+            FORMAT.refuse(f"'{name}': the pattern has no group", "put ( ) around the value")
         return FromRegex(pattern=rest)
     if not is_token(rest):
-        _refuse(f"'{name}': {rest!r} is not the name of a {kind}", TAKE_HINT)
+        FORMAT.refuse(f"'{name}': {rest!r} is not the name of a {kind}", TAKE_HINT)
     return FromHeader(name=rest) if kind == "header" else FromCookie(name=rest)
 
 
 def _think(value: Any) -> tuple[int, int]:
     hint = 'write for example think = "200ms", or think = "100ms..300ms"'
     if not isinstance(value, str):
-        _refuse("'think' is not a text", hint)
+        FORMAT.refuse("'think' is not a text", hint)
     first, _, last = value.partition("..")
     try:
         least_ns = parse_duration(first.strip())
         most_ns = parse_duration(last.strip()) if last else least_ns
     except ValueError as error:
-        _refuse(f"'think': {error}", hint)
+        FORMAT.refuse(f"'think': {error}", hint)
     if least_ns > most_ns:
-        _refuse(f"'think' begins with the longer pause: {value}", "write the shorter one first")
+        FORMAT.refuse(
+            f"'think' begins with the longer pause: {value}", "write the shorter one first"
+        )
     return least_ns, most_ns
-
-
-def _repeat(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= REPEAT_MAX:
-        _refuse(f"'repeat' is not a whole number from 1 to {REPEAT_MAX:,}", "write for example 3")
-    return value
 
 
 def _check_bodies(steps: Sequence[StepSpec], shown: str) -> None:
@@ -305,7 +237,3 @@ def _needed(step: StepSpec, takers: dict[str, StepSpec]) -> set[str]:
                 needed.add(name)
                 waiting += [takers[name]] if name in takers else []
     return needed
-
-
-def _refuse(what: str, hint: str) -> NoReturn:
-    raise UserError(what, hint)

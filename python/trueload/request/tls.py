@@ -30,13 +30,13 @@ _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,EN
 _AS_PEM = "a PEM file begins with -----BEGIN; `openssl x509 -inform der` makes one of a .der file"
 
 
-def make_tls(target: Url, given: TlsOptions) -> Tls | None:
+def make_tls(endpoint: Url, given: TlsOptions) -> Tls | None:
     """The settings of TLS for a URL; None for one without it. Raises ``UserError``."""
-    if not target.is_secure:
+    if not endpoint.is_secure:
         for flag in map(flag_of, given.given):
             raise UserError(
-                f"{flag} needs TLS, but the URL begins with {target.scheme}://",
-                f"write it as {target.scheme}s://…",
+                f"{flag} needs TLS, but the URL begins with {endpoint.scheme}://",
+                f"write it as {endpoint.scheme}s://…",
             )
         return None
     if given.cacert is not None and given.insecure:
@@ -46,7 +46,7 @@ def make_tls(target: Url, given: TlsOptions) -> Tls | None:
     named = given.cert is not None or given.key is not None
     certificate, key = read_identity(given.cert, given.key) if named else (None, None)
     return Tls(
-        server_name=server_name(target),
+        server_name=server_name(endpoint),
         alpn=ALPN,
         trust="anybody" if given.insecure else trust,
         issuers=issuers,
@@ -56,9 +56,9 @@ def make_tls(target: Url, given: TlsOptions) -> Tls | None:
     )
 
 
-def server_name(target: Url) -> str:
+def server_name(endpoint: Url) -> str:
     """The name that a server's certificate must be for."""
-    return target.host.partition("%")[0].removesuffix(".")
+    return endpoint.host.partition("%")[0].removesuffix(".")
 
 
 def read_certificates(path: Path, flag: str) -> bytes:

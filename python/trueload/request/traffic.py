@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from trueload.errors import UserError
 from trueload.protocol.data import DataPlan
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.request_options import DialogueOptions
@@ -21,8 +22,10 @@ from trueload.request.plans import (
     target_plan,
     tls_plan,
 )
+from trueload.request.proxy import Proxy
 from trueload.request.replay import Replay
 from trueload.request.steps import StepSpec, step_plan
+from trueload.request.url import Url
 from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
 
 AS_IT_COMES = DialogueOptions()
@@ -88,6 +91,27 @@ class Traffic:
         if self.data is not None and self.data.order == "shuffled":
             return True
         return any(has_place(request, (RANDOM,)) for request, _ in self.pairs)
+
+    def through(self, proxy: Proxy, origins: Sequence[Url]) -> Traffic:
+        """Return what goes through a proxy to these origins. Raises ``UserError``."""
+        if self.http2 is not None and not all(origin.is_secure for origin in origins):
+            raise UserError(
+                "HTTP/2 without TLS cannot go through a proxy", "use an https:// URL, or --http 1.1"
+            )
+
+        def sent(request: Request, origin: int = 0) -> Request:
+            return proxy.through(request, origins[origin])
+
+        return replace(
+            self,
+            request=self.request and sent(self.request),
+            targets=tuple(
+                replace(each, request=sent(each.request, each.origin)) for each in self.targets
+            ),
+            scenario=tuple(replace(step, request=sent(step.request)) for step in self.scenario),
+            replay=self.replay and replace(self.replay, through=sent),
+            tls=self.tls and replace(self.tls, tunnel=proxy.tunnel(origins[0])),
+        )
 
     def plan(self, *, close: bool, is_here: bool) -> TrafficPlan:
         """Return what is sent in the form of a plan, with the headers that the requests need.

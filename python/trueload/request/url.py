@@ -63,7 +63,7 @@ class Url:
 
     @classmethod
     def of_socket_file(cls, text: str) -> Url:
-        """Make the target for ``unix:PATH``, with a protocol that needs no host name."""
+        """Make the URL for ``unix:PATH``, with a protocol that needs no host name."""
         return cls(url=text, scheme="tcp", host="localhost", port=0, path="", credentials=None)
 
     @property

@@ -104,7 +104,6 @@ class Agent:
         return self._kept().listens_on()
 
     def log_tail(self) -> str:
-        """Return the end of its output."""
         return self._kept().log_tail()
 
     def end(self, grace_s: float = 0.0) -> None:

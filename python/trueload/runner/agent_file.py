@@ -59,7 +59,6 @@ def agent_file() -> Path:
 
 
 def pack() -> bytes:
-    """Return the bytes of the file."""
     home = Path(trueload.__file__).parent
     out = io.BytesIO()
     out.write(FIRST_LINE)

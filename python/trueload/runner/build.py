@@ -27,7 +27,6 @@ from typing import Literal
 import trueload
 from trueload.deadline import looks
 from trueload.errors import UserError
-from trueload.escapes import without_escapes
 from trueload.files.catalogue import cache_folder
 from trueload.files.private import make_folder, open_descriptor
 from trueload.runner.environment import build_environment
@@ -35,6 +34,7 @@ from trueload.runner.needs import CERTIFICATE, tool_versions
 from trueload.runner.process import Orders, Processes, Program, StartError, substitute
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
 from trueload.subjects.manifest import Subject, contents
+from trueload.text import without_escapes
 
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05
@@ -71,10 +71,8 @@ class Build:
 
 
 def content_key(subject: Subject) -> str:
-    """Return a hash of what a build depends on: sources, commands, environment, tools.
-
-    Raises ``UserError`` for a link that leads out of the folder, and for an unreadable file.
-    """
+    """Return a hash of what a build depends on: sources, commands, environment, tools. Raises
+    ``UserError`` for a link that leads out of the folder, and for an unreadable file."""
     manifest = subject.manifest
     try:
         digest = _sources_hash(subject)
@@ -166,9 +164,7 @@ def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
 @contextlib.contextmanager
 def in_use(built: Build) -> Iterator[None]:
     """Hold a build while a subject runs in it, and remove what the subject left behind afterwards.
-
-    Raises ``StartError`` if the build cannot be held.
-    """
+    Raises ``StartError`` if the build cannot be held."""
     home = built.folder.parent
     with contextlib.ExitStack() as held:
         try:
@@ -309,10 +305,8 @@ def _prune(home: Path) -> None:
 
 
 def _last_used_s(home: Path) -> float:
-    """Return the file time at which a build was last used, or started if it was cut short.
-
-    Raises ``OSError`` if there is no build.
-    """
+    """Return the file time at which a build was last used, or started if it was cut short. Raises
+    ``OSError`` if there is no build."""
     try:
         return (home / STAMP).stat().st_mtime
     except FileNotFoundError:

@@ -67,7 +67,6 @@ class Group:
 
 
 def make_group() -> Group | None:
-    """Return a new group, or None if that is impossible."""
     parent = _parent()
     if parent is None:
         return None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from trueload.deadline import looks
+from trueload.protocol.client import shown
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
 from trueload.runner.environment import subject_environment
@@ -49,10 +50,7 @@ class Client:
         """Send it one line. Raises ``ClientError`` if it has ended, or said something unasked."""
         if select.select([self._output], [], [], 0)[0]:
             self._read()
-        if self._pending:
-            raise ClientError(
-                f"it wrote to its output without being asked: {_quoted(self._pending)}"
-            )
+        self._refuse_unasked()
         try:
             os.write(self._input, line.encode() + b"\n")
         except BrokenPipeError:
@@ -72,16 +70,14 @@ class Client:
             if select.select([self._output], [], [], min(left_s, LOOK_S))[0]:
                 self._read()
         if b"\n" not in self._pending:
-            output = f", but {_quoted(self._pending)}" if self._pending else ""
+            output = f", but {self._said()}" if self._pending else ""
             raise ClientError(f"no answer within {timeout_s:g} s{output}")
         line, _, self._pending = self._pending.partition(b"\n")
         return line.decode("utf-8", errors="backslashreplace")
 
     def finish(self) -> int | None:
-        """End its input and wait for its end; return its exit code, None for a signal.
-
-        Raises ``ClientError`` if it goes on, leaves a process running, or still prints something.
-        """
+        """End its input and wait for its end; return its exit code, None for a signal. Raises
+        ``ClientError`` if it goes on, leaves a process running, or still prints something."""
         self.close_input()
         deadline_s = time.monotonic() + END_S
         for left_s in looks(deadline_s):
@@ -93,10 +89,7 @@ class Client:
                     break
                 if len(self._pending) > max(before, LINE_BYTES_MAX):
                     break
-        if self._pending:
-            raise ClientError(
-                f"it wrote to its output without being asked: {_quoted(self._pending)}"
-            )
+        self._refuse_unasked()
         if not self.processes.wait(deadline_s):
             raise ClientError(f"it goes on {END_S:g} s after the end of its input")
         # Its helper processes may notice its end a moment later, as Erlang's erl_child_setup does.
@@ -109,6 +102,13 @@ class Client:
             raise ClientError("it has ended, but leaves processes running")
         return self.processes.exits[0].code if self.processes.exits else None
 
+    def _refuse_unasked(self) -> None:
+        if self._pending:
+            raise ClientError(f"it wrote to its output without being asked: {self._said()}")
+
+    def _said(self) -> str:
+        return shown(self._pending.decode("latin-1"))
+
     def close_input(self) -> None:
         """Close its input. Idempotent: calling it again does nothing."""
         if self._input >= 0:
@@ -116,7 +116,6 @@ class Client:
             self._input = -1
 
     def close(self) -> None:
-        """Close both pipes."""
         self.close_input()
         os.close(self._output)
 
@@ -137,10 +136,8 @@ class Client:
 
 @contextlib.contextmanager
 def start_client(orders: Orders, ready_s: float, stopped: Callable[[], bool]) -> Iterator[Client]:
-    """Start a program with pipes as its stdin and stdout; nothing of it is left afterwards.
-
-    Raises ``StartError``.
-    """
+    """Start a program with pipes as its stdin and stdout; nothing of it is left afterwards. Raises
+    ``StartError``."""
     (its_input, our_end), (our_output, its_output) = os.pipe(), os.pipe()
     processes = Processes(replace(orders, pipes=(its_input, its_output)))
     client = Client(processes, ready_s, stopped, our_end, our_output)
@@ -193,8 +190,3 @@ def running_client(
         )
         with start_client(orders, manifest.ready_s, stopped) as client:
             yield client
-
-
-def _quoted(data: bytes) -> str:
-    start = ascii(data[:80].decode("latin-1"))
-    return f"{start}…" if len(data) > 80 else start

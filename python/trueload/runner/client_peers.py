@@ -48,10 +48,8 @@ class PeerServer:
 def opened(
     peer: Peer, http2: ServeHttp2 | None = None, tls: ServeTlsPlan | None = None
 ) -> Iterator[PeerServer]:
-    """Run the server for a kind of peer; with ``http2`` it speaks HTTP/2, too.
-
-    Raises ``EngineError``, ``UserError``.
-    """
+    """Run the server for a kind of peer; with ``http2`` it speaks HTTP/2, too. Raises
+    ``EngineError``, ``UserError``."""
     if peer == "refuse":
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))

@@ -75,7 +75,6 @@ class ClientLoad:
     keep_alive: bool = True
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
-        """Return the setup for a server at ``authority``."""
         return ClientSetup(
             url=f"{scheme}://{authority}/wait/{self.wait_ms}",
             concurrency=self.concurrency,
@@ -106,11 +105,8 @@ def patience_s(requests: int, rate_per_s: float, timeout_ms: int) -> float:
 
 @dataclass
 class ClientSession:
-    """A running client and its server.
-
-    Raises ``ClientError`` and ``ValueError`` for what the client does wrong, and ``EngineError``
-    for the server.
-    """
+    """A running client and its server. Raises ``ClientError`` and ``ValueError`` for what the
+    client does wrong, and ``EngineError`` for the server."""
 
     load: ClientLoad
     layout: Layout
@@ -122,7 +118,7 @@ class ClientSession:
     ready_wall_s: float = 0.0
     _warmup: list[tuple[int, Claim]] = field(default_factory=list)
     _marks: int = 0
-    _stage: str = "start"
+    _phase: str = "start"
     _requests: int | None = None
     _begun_s: float = field(default_factory=time.monotonic)
     _answered: int = 0
@@ -137,7 +133,7 @@ class ClientSession:
         self.on_progress(
             ClientProgress(
                 setup=self.setup,
-                stage=self._stage,
+                phase=self._phase,
                 elapsed_ns=round((time.monotonic() - self._begun_s) * NS_PER_S),
                 requests=self._requests,
                 answered=max(0, served.responses - self._answered),
@@ -215,9 +211,9 @@ class ClientSession:
         self._learn(number, self._seen(), wall_s)
         self._warmup.append((number, claim))
 
-    def _order(self, number: int, stage: str) -> tuple[Claim, float]:
+    def _order(self, number: int, phase: str) -> tuple[Claim, float]:
         begun_s = self._begun_s = time.monotonic()
-        self._stage, self._requests = stage, number
+        self._phase, self._requests = phase, number
         self.client.send(f"go {number}")
         line = self.client.receive(patience_s(number, self.rate_per_s, self.load.timeout_ms))
         claim, wall_s = parse_claim(line), time.monotonic() - begun_s
@@ -273,10 +269,8 @@ def client_session(
     trueload_command: tuple[str, ...],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[ClientSession]:
-    """Start server and client; nothing of either is left afterwards.
-
-    Raises ``StartError`` for the client, ``EngineError`` and ``UserError`` for the server.
-    """
+    """Start server and client; nothing of either is left afterwards. Raises ``StartError`` for the
+    client, ``EngineError`` and ``UserError`` for the server."""
     with Engine.start() as engine:
         cpus = () if layout.shared else layout.engine
         threads = max(1, len(cpus))

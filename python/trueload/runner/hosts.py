@@ -71,10 +71,8 @@ Kept: TypeAlias = "Processes | RemoteProcesses"
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a folder for the log and a subject's files; it is removed afterwards.
-
-    Raises ``StartError`` if there can be none.
-    """
+    """Make a folder for the log and a subject's files; it is removed afterwards. Raises
+    ``StartError`` if there can be none."""
     home = cache_folder() / "scratch"
     try:
         make_folder(home)

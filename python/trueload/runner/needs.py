@@ -13,9 +13,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from trueload.escapes import without_escapes
 from trueload.runner.environment import build_environment
 from trueload.subjects.manifest import TOOL_PATTERN, Subject
+from trueload.text import without_escapes
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.
 VERSION_TIMEOUT_S = 20.0

@@ -67,7 +67,6 @@ class Exit:
 
     @classmethod
     def of_status(cls, status: int) -> Exit:
-        """From a wait status."""
         code = os.waitstatus_to_exitcode(status)
         return cls(code, None) if code >= 0 else cls(None, -code)
 

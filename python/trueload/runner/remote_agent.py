@@ -65,11 +65,8 @@ class RemoteAgent(Closeable):
             self._channel.kill()
 
     def call(self, name: str, wait_s: float = ANSWER_S, **arguments: Any) -> Any:
-        """Return the agent's answer.
-
-        Raises ``StartError`` for a program that cannot be started, ``OSError`` for a refused call,
-        and ``EngineError`` if there is no answer.
-        """
+        """Return the agent's answer. Raises ``StartError`` for a program that cannot be started,
+        ``OSError`` for a refused call, and ``EngineError`` if there is no answer."""
         with self._lock:
             self._calls += 1
             asked = {"id": self._calls, "call": name, **arguments}
@@ -110,9 +107,7 @@ class RemoteAgent(Closeable):
 
     def sample(self) -> TreeSample:
         """Return what the watched processes have used up to now, by the clocks of their host.
-
-        Raises ``EngineError``.
-        """
+        Raises ``EngineError``."""
         try:
             return parse_sample(self.call("sample"))
         except (OSError, KeyError, TypeError, ValueError) as error:

@@ -93,7 +93,6 @@ class RemoteProcesses(Closeable):
 
     @property
     def tree(self) -> RemoteAgent:
-        """The process tree, for accounting."""
         return self._host
 
     def alive(self) -> bool:

@@ -50,10 +50,8 @@ def listens_on(pids: set[int]) -> list[str]:
 
 
 def free_port(host: str) -> int:
-    """Return a port that nobody listens on and that no outgoing connection will get.
-
-    Raises ``OSError``.
-    """
+    """Return a port that nobody listens on and that no outgoing connection will get. Raises
+    ``OSError``."""
     top = _first_ephemeral_port() - 1
     if top < PORT_MIN + 1000:
         top = 65_535

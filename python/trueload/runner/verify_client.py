@@ -95,10 +95,8 @@ def _tried(asked: Conversation | Refusal, start: StartClient, means: HttpVariant
 
 
 def _hold(talk: Conversation, client: Client, means: HttpVariant) -> str | None:
-    """Hold a conversation; return why it is not supported, or what the client does besides.
-
-    Raises ``ClientError`` or ``ValueError`` for a fault.
-    """
+    """Hold a conversation; return why it is not supported, or what the client does besides. Raises
+    ``ClientError`` or ``ValueError`` for a fault."""
     http2 = ServeHttp2(max_streams=talk.max_streams) if means.http2 else None
     with opened(talk.peer, http2, SELF_SIGNED if means.tls else None) as server:
         setup = talk.setup(server.authority, "https" if means.tls else "http")

@@ -59,7 +59,6 @@ class Http2Talk:
         self._sent_s = time.monotonic()
 
     def requests(self, exchanges: Sequence[Exchange]) -> bytes:
-        """Return the bytes of requests, each on a stream of its own."""
         for exchange in exchanges:
             stream = self._machine.get_next_available_stream_id()
             fields = [

@@ -80,7 +80,6 @@ class WsConnection:
         return f": {self._broken}" if self._broken else ""
 
     def send(self, whole: Wire) -> None:
-        """Send a message in one frame."""
         self._require_open()
         if isinstance(whole, str):
             self.protocol.send_text(whole.encode())
@@ -131,7 +130,6 @@ class WsConnection:
         self.drop()
 
     def drop(self) -> None:
-        """Close the socket."""
         self.ended = True
         self.socket.close()
 

@@ -10,7 +10,7 @@ from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.search.execute import StepResult
 from trueload.stats import Quantile
-from trueload.units import format_bound, format_count, format_share, format_size
+from trueload.units import NS_PER_MS, format_bound, format_count, format_share, format_size
 
 # Wide enough for any value, so that rows can be printed one by one.
 _COLUMNS = (
@@ -19,7 +19,6 @@ _COLUMNS = (
     *(("deliveries/s", 12), ("lost", 6), ("twice", 6), ("order", 6)),
     *(("CPU", 5), ("memory", 8), ("each", 8)),
 )
-NS_PER_MS = 1_000_000
 
 
 def clients_header() -> str:

@@ -31,7 +31,6 @@ class Crowd(Closeable):
         self._on_progress: OnProgress | None = None
 
     def close(self) -> None:
-        """End the engine."""
         if self._session is not None:
             self._session.close()
 

@@ -50,10 +50,8 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
 
 
 def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
-    """Read a plan that ``plan_json`` wrote.
-
-    Raises ``ValueError``, ``KeyError`` or ``UserError`` for anything else.
-    """
+    """Read a plan that ``plan_json`` wrote. Raises ``ValueError``, ``KeyError`` or ``UserError``
+    for anything else."""
     axis = cast(Axis, stored["axis"])
     bounds = Bounds(
         start=float(stored["start"]),
@@ -341,7 +339,6 @@ def search_lines(
 
 
 def step_header(plan: SearchPlan) -> list[str]:
-    """Return the header above the steps."""
     return clients_header().splitlines() if plan.axis == "clients" else []
 
 

@@ -50,7 +50,6 @@ class RunLock(Closeable):
             self.close()
 
     def close(self) -> None:
-        """Release the lock."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)

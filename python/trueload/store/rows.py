@@ -84,6 +84,10 @@ class DamagedRow:
     number: int | None
     why: str
 
+    def __str__(self) -> str:
+        number = "a row" if self.number is None else f"row {self.number}"
+        return f"{number} is damaged: {self.why}"
+
 
 def insert_run(db: sqlite3.Connection, run: Run) -> None:
     _insert(db, "runs", RUN_COLUMNS, run_fields(run))

@@ -167,10 +167,8 @@ class Subject:
 
 
 def load_subject(folder: Path) -> list[Subject]:
-    """Every variant of the subject in `folder`, the default first.
-
-    Raises ``UserError`` with one line that names the file and the place in it.
-    """
+    """Every variant of the subject in `folder`, the default first. Raises ``UserError`` with one
+    line that names the file and the place in it."""
     path = folder / MANIFEST
     data = _parse(path)
     for key in data:
@@ -258,11 +256,9 @@ def shown_path(path: Path) -> str:
 
 
 def sources(folder: Path) -> list[Path]:
-    """The files of a subject, relative to its folder, sorted; without what builds leave.
-
-    Raises ``UserError`` for a link that leads out of the folder, and for an entry that is neither a
-    file nor a folder.
-    """
+    """The files of a subject, relative to its folder, sorted; without what builds leave. Raises
+    ``UserError`` for a link that leads out of the folder, and for an entry that is neither a file
+    nor a folder."""
     return sorted(_walk(folder, folder.resolve(), Path()))
 
 

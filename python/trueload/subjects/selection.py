@@ -202,10 +202,8 @@ def select_subjects(
     catalogue: Path, selects: Sequence[Select], on_broken: OnBroken = refuse_broken
 ) -> list[Subject]:
     """The variants selected, in the catalogue's order; all without a positive select. `on_broken`
-    is called for each entry that is selected and cannot be used.
-
-    Raises ``UserError`` for a select that matches nothing.
-    """
+    is called for each entry that is selected and cannot be used. Raises ``UserError`` for a select
+    that matches nothing."""
     everywhere = entries(catalogue)
     for select in selects:
         if not any(entry.is_meant_by([select]) for entry in everywhere):

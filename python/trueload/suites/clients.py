@@ -27,7 +27,8 @@ from trueload.runner.cpus import Layout
 from trueload.runner.process import StartError
 from trueload.runner.trials import TrialFailure, TrialResult
 from trueload.subjects.manifest import Subject
-from trueload.suites.plan import NS_PER_MS, Cell, SuitePlan, Trial, rounds
+from trueload.suites.plan import Cell, SuitePlan, Trial, rounds
+from trueload.units import NS_PER_MS
 
 
 @dataclass
@@ -131,7 +132,6 @@ class ClientTrials:
 
 
 def client_load(plan: SuitePlan, cell: Cell) -> ClientLoad:
-    """Return the load for the client of a cell. Pure."""
     pools, wait_ms = cell.load.pools, plan.client_wait_ms
     assert pools is not None
     assert wait_ms is not None

@@ -7,12 +7,12 @@ ones. Text becomes meaning here (durations, selects), once.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
@@ -21,15 +21,14 @@ from trueload.protocol.client import PATH_PATTERN, STREAMS
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate, staged
-from trueload.protocol.model import Model
+from trueload.protocol.model import Model, checked_by
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
-from trueload.units import SEED_MAX, parse_duration, parse_size
+from trueload.units import NS_PER_MS, SEED_MAX, parse_duration, parse_size
 
-NS_PER_MS = 1_000_000
 WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
 # A suite keeps the CPUs of subject and engine apart itself.
@@ -49,42 +48,29 @@ Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
 Report = Literal["table", "apachebench"]
 
 
-def _size(text: str) -> str:
+def _size(text: str) -> None:
     if parse_size(text) > MESSAGE_BYTES_MAX:
         raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX:,} bytes")
-    return text
 
 
-def _limit(text: str) -> str:
+def _limit(text: str) -> None:
     try:
         parse_condition(text, CLIENTS_LIMIT)
     except UserError as error:
         raise ValueError(error.message) from None
-    return text
 
 
-def _wait(text: str) -> str:
+def _wait(text: str) -> None:
     ns = parse_duration(text)
     if ns % NS_PER_MS or not 0 < ns <= WAIT_NS_MAX:
         raise ValueError(f"'{text}' is not a wait of whole milliseconds, from 1 ms to 60 s")
-    return text
 
 
-def _checked_by(parse: Callable[[str], object]) -> AfterValidator:
-    """Keep a text as it is written, if it can be parsed."""
-
-    def check(text: str) -> str:
-        parse(text)
-        return text
-
-    return AfterValidator(check)
-
-
-Size = Annotated[str, AfterValidator(_size)]
+Size = Annotated[str, checked_by(_size)]
 AskedPath = Annotated[str, Field(pattern=PATH_PATTERN)]
-Limit = Annotated[str, AfterValidator(_limit)]
-Rate = Annotated[str, _checked_by(positive_rate)]
-TableSize = Annotated[str, _checked_by(header_table_size)]
+Limit = Annotated[str, checked_by(_limit)]
+Rate = Annotated[str, checked_by(positive_rate)]
+TableSize = Annotated[str, checked_by(header_table_size)]
 
 
 class Axes(Model):
@@ -178,20 +164,15 @@ class Clients(Model):
     all cells: so that what drifts on the machine, and how processes differ, is in the figures."""
 
     rounds: Positive = 1
-    wait: Annotated[str, AfterValidator(_wait)]
-
-
-def _patience(text: str) -> str:
-    parse_duration(text)
-    return text
+    wait: Annotated[str, checked_by(_wait)]
 
 
 class Http2(Model):
     """Requests go over HTTP/2, as `trueload http --http 2` sends them, with these windows and this
     table of headers."""
 
-    window: Annotated[str, _checked_by(window_of_stream)] = "browser"
-    connection_window: Annotated[str, _checked_by(window_of_connection)] = "browser"
+    window: Annotated[str, checked_by(window_of_stream)] = "browser"
+    connection_window: Annotated[str, checked_by(window_of_connection)] = "browser"
     header_table_size: TableSize = "4KiB"
 
     @property
@@ -222,7 +203,7 @@ class Suite(Model):
     engine: EngineOptions = ENGINE_DEFAULTS
     close: bool = False
     repeat: Positive = 6
-    patience: Annotated[str, AfterValidator(_patience)] = "10m"
+    patience: Annotated[str, checked_by(parse_duration)] = "10m"
     reference: str = ""
     seed: Seed = 1
     files: int = Field(default=0, ge=0)

@@ -48,13 +48,14 @@ from trueload.suites.plan import (
     PlannedLoad,
     SuitePlan,
     Trial,
+    cells,
     trial_count,
     trials,
 )
 from trueload.suites.pools import beyond_limits, pool_labels
 from trueload.suites.repeats import owed, still_disturbed
 from trueload.suites.summary import collect
-from trueload.units import NS_PER_S, close_text, idle_text
+from trueload.units import NS_PER_S, close_text, counted, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
@@ -116,7 +117,13 @@ class Execution:
         names = [p.name for p in self.plan.subjects]
         if self.plan.reference is not None and self.plan.reference.name not in names:
             self._prepare([self.plan.reference.name])
-        self._prepare([name for name in names if name in owing or not self._all_done(name)])
+        self._prepare(
+            [
+                name
+                for name in names
+                if name in owing or not all(map(self._is_done, self._cells_of(name)))
+            ]
+        )
         of = trial_count(self.plan)
         with contextlib.closing(self._clients):
             for number, trial in enumerate(trials(self.plan), 1):
@@ -131,10 +138,8 @@ class Execution:
         """Repetitions that the machine spoiled, as long as the plan's patience lasts."""
         began_s = time.monotonic()
         while trials_owed := self._owed():
-            plural = "" if len(trials_owed) == 1 else "s"
-            self.events.talk(
-                f"taking {len(trials_owed)} repetition{plural} again that the machine disturbed"
-            )
+            count = counted(len(trials_owed), "repetition")
+            self.events.talk(f"taking {count} again that the machine disturbed")
             for number, trial in enumerate(trials_owed, done + 1):
                 if self.stopped():
                     return
@@ -148,10 +153,10 @@ class Execution:
     def _owed(self) -> list[Trial]:
         if not self.plan.takes_again or not self.plan.patience_ns:
             return []
-        cells = collect(self.plan, self.store.rows(self.run)).cells
-        if still_disturbed(cells):
+        found = collect(self.plan, self.store.rows(self.run)).cells
+        if still_disturbed(found):
             return []
-        return [trial for trial in owed(self.plan, cells) if trial.key not in self._done]
+        return [trial for trial in owed(self.plan, found) if trial.key not in self._done]
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Builds subjects, two at a time because much of it waits for the network; what
@@ -409,12 +414,7 @@ class Execution:
         }
 
     def _cells_of(self, name: str) -> Iterator[Cell]:
-        for subject in self.plan.subjects:
-            if subject.name == name:
-                yield from (Cell(subject, load) for load in self.plan.loads)
-
-    def _all_done(self, name: str) -> bool:
-        return all(self._is_done(cell) for cell in self._cells_of(name))
+        return (cell for cell in cells(self.plan) if cell.subject.name == name)
 
     def _is_done(self, cell: Cell) -> bool:
         if self._all_key(cell) in self._done:

@@ -14,13 +14,15 @@ from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
 from trueload.record.account import Account
 from trueload.record.accounts import ACCOUNTS
+from trueload.record.bound import middle_estimate
 from trueload.record.memory import growth_text
 from trueload.record.schema import Generator, Record, Server, Verdict
 from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together
 from trueload.suites.states import UNKNOWN, State, state_of
-from trueload.verdict import CHECKS, client_parts
+from trueload.units import NS_PER_MS
+from trueload.verdict import CHECKS, generator_shares
 from trueload.verdict.apachebench import ApacheBench
 
 # Checks that fail because of the machine or the generator, not of the subject: another
@@ -32,7 +34,6 @@ MACHINE_CHECKS = frozenset(
 UNEVEN = frozenset(name for name, check in CHECKS.items() if check.moves.by_delays)
 
 IN_SUITES = tuple(each for each in ACCOUNTS.values() if each.in_suites)
-NS_PER_MS = 1e6
 
 # A search that our own side kept from its result is as if the generator had been the limit.
 UNFOUND = {"generator": "generator-limit"}
@@ -105,6 +106,8 @@ class Figures:
     """What takes nothing from the figures."""
     ratio: float | None = None
     """Its throughput to that of the reference beside it."""
+    estimate_per_s: float | None = None
+    """Beside a lower bound: the throughput at the server's limit, by how busy it was."""
 
     def ms(self, name: str) -> float | None:
         """A figure of the latency by its name, in ms; ``p99_ours`` is the generator's own part."""
@@ -149,7 +152,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
     window_s, turn = record.window.window_ns / 1e9, read_turn(labels)
     subject = _subject_usage(record)
     ranks = BOUNDED if "clients" in labels else SHOWN_RANKS
-    ours_ns = {part.percentile: part.ours_ns for part in client_parts(record)}
+    ours_ns = {part.percentile: part.ours_ns for part in generator_shares(record)}
     return Figures(
         record_id=record.id,
         verdict="invalid" if died or fault or unfound else record.verdict,
@@ -184,6 +187,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         answers=latency.count,
         state=state_of(record),
         remark=growth_text(record.server) or _unkept(record),
+        estimate_per_s=record.throughput.estimate_per_s,
     )
 
 
@@ -280,6 +284,7 @@ def together(some: Sequence[Figures]) -> Figures:
         carried=_carried_together(carried),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
         accounts={each.name: _middle(each, some, by_rate) for each in IN_SUITES},
+        estimate_per_s=middle_estimate((each.estimate_per_s, each.ok_per_s) for each in some),
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )

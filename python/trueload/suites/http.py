@@ -7,6 +7,7 @@ from itertools import product
 
 from trueload.protocol.model import Model
 from trueload.suites.definition import Axes
+from trueload.units import counted
 
 
 class PlannedHttp(Model):
@@ -21,8 +22,8 @@ class PlannedHttp(Model):
     @property
     def title(self) -> str:
         """A text to show: ``10 streams on each, over TLS, /bytes/1024``."""
-        streams = f"{self.streams} stream{'' if self.streams == 1 else 's'} on each"
-        parts = ("" if self.streams is None else streams, "over TLS" if self.tls else "", self.path)
+        streams = "" if self.streams is None else f"{counted(self.streams, 'stream')} on each"
+        parts = (streams, "over TLS" if self.tls else "", self.path)
         return ", ".join(part for part in parts if part)
 
     @property

@@ -30,8 +30,10 @@ from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.suites.window import PlannedStages, plan_window
 from trueload.trial.spec import CLOSED, Load, open_load
 from trueload.units import (
+    NS_PER_MS,
     NS_PER_S,
     close_text,
+    counted,
     format_rate,
     idle_text,
     parse_duration,
@@ -39,7 +41,6 @@ from trueload.units import (
     parse_size,
 )
 
-NS_PER_MS = 1_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
 OVERHEAD_NS = 600_000_000
 # A trial of the reference, at least.
@@ -291,11 +292,8 @@ def make_plan(
     reference: PlannedSubject | None = None,
 ) -> SuitePlan:
     """The plan of a suite with what the command line changes; trials are paired with ``reference``.
-    Pure.
-
-    Raises ``UserError`` for both a duration and a count, for an option of the other role, and
-    without any subject.
-    """
+    Pure. Raises ``UserError`` for both a duration and a count, for an option of the other role, and
+    without any subject."""
     check_role(suite, changes)
     if not subjects:
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
@@ -324,15 +322,13 @@ def make_plan(
         published_tables=suite.published_tables,
         broadcast=_broadcast(suite),
         report=suite.report,
-        client_wait_ms=_client_wait_ms(suite),
+        client_wait_ms=None
+        if suite.clients is None
+        else parse_duration(suite.clients.wait) // NS_PER_MS,
         client_rounds=1 if suite.clients is None else suite.clients.rounds,
         http2=None if suite.http2 is None else suite.http2.windows,
         **changes.engine.over(suite.engine).model_dump(),
     )
-
-
-def _client_wait_ms(suite: Suite) -> int | None:
-    return None if suite.clients is None else parse_duration(suite.clients.wait) // NS_PER_MS
 
 
 def _broadcast(suite: Suite) -> PlannedBroadcast | None:
@@ -411,7 +407,6 @@ def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
 
 
 def planned(subject: Subject, digest: str) -> PlannedSubject:
-    """A subject as the plan keeps it."""
     return PlannedSubject(
         name=subject.name,
         language=subject.language,
@@ -492,9 +487,9 @@ def describe(plan: SuitePlan) -> str:
     about = f", about {_rough(total_ns)}" if total_ns is not None else ""
     parts = " x ".join(
         (
-            _count(len(plan.subjects), "subject"),
-            _count(len(plan.loads), "load"),
-            _count(plan.repeat, "repetition"),
+            counted(len(plan.subjects), "subject"),
+            counted(len(plan.loads), "load"),
+            counted(plan.repeat, "repetition"),
         )
     )
     again = f", up to {_rough(plan.patience_ns)} more for what the machine disturbs"
@@ -502,13 +497,9 @@ def describe(plan: SuitePlan) -> str:
     beside = "" if plan.reference is None else f", each beside {plan.reference.name}"
     spaced = "" if plan.arrivals == "constant" else f", {plan.arrivals} arrivals"
     return (
-        f"{_count(trial_count(plan), 'trial')}{about}: {parts}{beside}{spaced},"
+        f"{counted(trial_count(plan), 'trial')}{about}: {parts}{beside}{spaced},"
         f" seed {plan.seed}{more}"
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _rough(ns: int) -> str:

@@ -18,7 +18,7 @@ from trueload.record.schema import Check, CoreLatency, Record, Verdict
 from trueload.store.rows import DamagedRow, Outcome, Row
 from trueload.suites.figures import MACHINE_CHECKS, UNEVEN, Figures, figures, together
 from trueload.suites.pairs import Pairing, is_reference
-from trueload.suites.plan import Cell, SuitePlan, was_cut_short
+from trueload.suites.plan import Cell, SuitePlan, cells, was_cut_short
 from trueload.suites.ranks import Places, RowScore
 from trueload.suites.states import usual_of
 from trueload.suites.steps import step_text
@@ -141,19 +141,14 @@ class RunCells:
 
 def collect(plan: SuitePlan, rows: Iterable[Row | DamagedRow]) -> RunCells:
     """Reads the rows once, keeping a dozen numbers of each."""
-    by_key: dict[str, CellRows] = {}
-    for subject in plan.subjects:
-        for load in plan.loads:
-            cell = Cell(subject, load)
-            by_key[cell.key] = CellRows(cell, planned=plan.repeat)
+    by_key = {cell.key: CellRows(cell, planned=plan.repeat) for cell in cells(plan)}
     checks: dict[str, Check] = {}
     damaged: list[str] = []
     latencies: list[CoreLatency | None] = []
     pairing = Pairing()
     for row in rows:
         if isinstance(row, DamagedRow):
-            number = "a row" if row.number is None else f"row {row.number}"
-            damaged.append(f"{number} is damaged: {row.why}")
+            damaged.append(str(row))
             continue
         if is_reference(row.labels):
             pairing.reference(row)
@@ -173,10 +168,10 @@ def collect(plan: SuitePlan, rows: Iterable[Row | DamagedRow]) -> RunCells:
             known = checks.get(check.name)
             if known is None or SEVERITY[check.status] > SEVERITY[known.status]:
                 checks[check.name] = check
-    cells = tuple(by_key.values())
+    found = tuple(by_key.values())
     if plan.takes_again:
-        _mark_unlike(cells)
-    return RunCells(cells, tuple(checks.values()), tuple(damaged), moved_text(latencies))
+        _mark_unlike(found)
+    return RunCells(found, tuple(checks.values()), tuple(damaged), moved_text(latencies))
 
 
 def _mark_unlike(cells: Sequence[CellRows]) -> None:

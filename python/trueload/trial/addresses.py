@@ -13,14 +13,16 @@ from trueload.request.url import Url
 from trueload.trial.spec import TrialSpec
 
 
-def with_addresses(spec: TrialSpec, route: Route, target: Url, origins: Sequence[Url]) -> TrialSpec:
+def with_addresses(
+    spec: TrialSpec, route: Route, endpoint: Url, origins: Sequence[Url]
+) -> TrialSpec:
     """Return the specification with the addresses of its origins.
 
     Asks the system's resolver, in bounded time. If one origin cannot be resolved the load as asked
     for does not exist, and the specification gets no address at all.
     """
     if not spec.traffic.origins:
-        return replace(spec, addresses=route.addresses(target))
+        return replace(spec, addresses=route.addresses(endpoint))
     found = [route.addresses(origin) for origin in origins]
     every = tuple(dict.fromkeys(address for each in found for address in each))
     reached = zip(spec.traffic.origins, found, strict=True)

@@ -76,10 +76,9 @@ class Observer(Closeable):
         self._engine: Engine | Fleet | None = None
         self._most_connections = 0
         self._measured: list[PhaseDone] = []
-        self._stage, self._stage_began_s = CONNECT, time.monotonic()
+        self._phase, self._phase_began_s = CONNECT, time.monotonic()
 
     def close(self) -> None:
-        """End the engine."""
         self._pauses.close()
         if self._engine is not None:
             self._engine.close()
@@ -92,7 +91,7 @@ class Observer(Closeable):
                 seen.ready = message
             case PhaseStarted():
                 seen.phase(message.id).started_ns = message.at_ns
-                # The windows of a session have ids of their own, and this stage in common.
+                # The windows of a session have ids of their own, and this phase in common.
                 self._enter(WINDOW if message.id == seen.window.id else message.id)
                 if message.id == seen.window.id and seen.before is None:
                     seen.before = self._sample()
@@ -159,13 +158,13 @@ class Observer(Closeable):
         found = backends(roots, {os.getpid(), *engines} - roots)
         self._seen.peers |= {pid: process_name(pid) for pid in found}
 
-    def _enter(self, stage: str) -> None:
-        self._stage, self._stage_began_s = stage, time.monotonic()
+    def _enter(self, phase: str) -> None:
+        self._phase, self._phase_began_s = phase, time.monotonic()
         self._show(None)
 
     def _show(self, tick: Tick | None) -> None:
         if self._on_progress is not None:
-            elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
+            elapsed_ns = int((time.monotonic() - self._phase_began_s) * NS_PER_S)
             hosts: Callable[[], Sequence[HostTick]] = tuple
             news: tuple[str, ...] = ()
             if isinstance(self._engine, Fleet):
@@ -173,10 +172,9 @@ class Observer(Closeable):
                 if tick is not None:
                     hosts = partial(_last_ticks, self._engine, tick.id)
             server = None if tick is None else self._server_time()
-            stage = self._stage
-            phase = self._seen.warmup if stage == WARMUP else self._seen.window
+            plan = self._seen.warmup if self._phase == WARMUP else self._seen.window
             self._on_progress(
-                Progress(stage, elapsed_ns, tick, hosts, server=server, phase=phase, news=news)
+                Progress(self._phase, elapsed_ns, tick, hosts, server=server, plan=plan, news=news)
             )
 
     def _server_time(self) -> CpuTime | None:

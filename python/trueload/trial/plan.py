@@ -10,10 +10,8 @@ STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before me
 
 
 def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -> Generate:
-    """Return the plan that is sent to the engine; ``is_here`` is as in ``Traffic.plan``.
-
-    Raises ``UserError``.
-    """
+    """Return the plan that is sent to the engine; ``is_here`` is as in ``Traffic.plan``. Raises
+    ``UserError``."""
     return Generate(
         **dict(spec.traffic.plan(close=spec.load.close, is_here=is_here)),
         **spec.engine.with_cpus(cpus).model_dump(),

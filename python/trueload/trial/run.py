@@ -133,7 +133,7 @@ class Session(Observer):
             except EngineError as error:
                 # An error that the engine reported earlier is the cause, and is kept.
                 here = error.kind == "memory" and not isinstance(self._engine, Fleet)
-                at = f" in the {self._stage} phase" if here else ""
+                at = f" in the {self._phase} phase" if here else ""
                 seen.trouble = seen.trouble or self._trouble(error.kind, f"{error}{at}")
                 self._show(None)
                 if isinstance(self._engine, Fleet):

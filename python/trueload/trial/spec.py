@@ -26,7 +26,7 @@ TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
 CLOSED = Closed()
 PHASES = ("connect", "warm-up", "window", "drain", "ended")
-"""The stages of a trial, by the names that ``Progress`` uses."""
+"""The phases of a trial, by the names that ``Progress`` uses."""
 CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES
 
 
@@ -177,7 +177,7 @@ class HostTick:
 class Progress:
     """The progress of a trial."""
 
-    stage: str
+    phase: str
     """One of ``PHASES``."""
     elapsed_ns: int
     """How long it has lasted."""
@@ -186,10 +186,10 @@ class Progress:
     hosts: Callable[[], Sequence[HostTick]] = tuple
     """Looks up the last tick of each of several hosts."""
     record: Record | None = None
-    """Comes with the last stage."""
+    """Comes with the last phase."""
     server: CpuTime | None = None
     """Comes with a tick if the server is on this machine."""
-    phase: Phase | None = None
+    plan: Phase | None = None
     """The warm-up during the warm-up, and otherwise the window."""
     news: tuple[str, ...] = ()
     """What cannot wait for the result: the hosts that were lost just now, and why."""

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from trueload.record.schema import Bounds, Check, Direction, Record, Verdict
-from trueload.verdict.client_share import GeneratorShare, client_parts
 from trueload.verdict.common import ANYTHING, SERVES_MORE, Definition, Moves, is_open
 from trueload.verdict.flow import offered_per_s, sent_per_s
+from trueload.verdict.generator_share import GeneratorShare, generator_shares
 from trueload.verdict.hosts import SEVERITY, with_hosts
+from trueload.verdict.limit import estimate_per_s
 from trueload.verdict.machine import GENERATOR_FULL
 from trueload.verdict.slots import jain_index, starvation_ns, starved
 
@@ -27,8 +28,8 @@ __all__ = [
     "GENERATOR_FULL",
     "SEVERITY",
     "GeneratorShare",
-    "client_parts",
     "decide",
+    "generator_shares",
     "is_lower_bound",
     "jain_index",
     "judge",
@@ -66,7 +67,9 @@ def judge(record: Record) -> Record:
         checks = with_hosts(checks, record.hosts)
     decided = {"verdict": decide(checks), "lower_bound": is_lower_bound(checks)}
     bounds = bounds_of(record, checks)
-    return record.model_copy(update={"checks": checks, "bounds": bounds, **decided})
+    estimate = {"estimate_per_s": estimate_per_s(record, bounds)}
+    found = {"bounds": bounds, "throughput": record.throughput.model_copy(update=estimate)}
+    return record.model_copy(update={"checks": checks, **found, **decided})
 
 
 def bounds_of(record: Record, checks: Sequence[Check]) -> Bounds:

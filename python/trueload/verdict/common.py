@@ -14,7 +14,7 @@ from typing import Literal
 from trueload.protocol.plan import Closed, Generate, Open
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Check, Direction, Record, Status
-from trueload.units import format_count, format_duration
+from trueload.units import counted, format_duration
 
 MEANINGFUL_WINDOW_NS = 100_000_000  # a share of fewer than some ten scheduler ticks tells nothing
 
@@ -144,7 +144,7 @@ def is_closed(record: Record) -> bool:
     return isinstance(record.plan.window.load, Closed)
 
 
-def is_slow_client(record: Record) -> bool:
+def has_slow_connections(record: Record) -> bool:
     """Whether connections read slowly on purpose, so that bytes wait for them."""
     return record.plan.generate.read_rate_per_s is not None
 
@@ -176,9 +176,7 @@ def in_one_line(reasons: Iterable[str]) -> str:
     return "; ".join(reason for reason in reasons if reason)
 
 
-def times(count: int, what: str, plural: str | None = None) -> str:
-    """Return a count with its noun: ``1 request``, ``2 requests``."""
-    return f"{format_count(count)} {what if count == 1 else plural or f'{what}s'}"
+times = counted
 
 
 def in_flight(generate: Generate) -> list[str]:

@@ -22,7 +22,13 @@ from trueload.buckets import Buckets
 from trueload.record.schema import Record
 from trueload.stats import EMPTY, decode_histogram, merge_sparse
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import NOTHING, Definition, Finding, is_slow_client, not_applicable
+from trueload.verdict.common import (
+    NOTHING,
+    Definition,
+    Finding,
+    has_slow_connections,
+    not_applicable,
+)
 
 MS = 1_000_000
 # The timers in ns, each with its largest delay. Linux counts them in jiffies of up to 4 ms
@@ -115,7 +121,7 @@ def check_delayed_ack(record: Record) -> Finding:
         return not_applicable("a Unix socket has no acknowledgements")
     if record.streams is not None:
         return not_applicable("a stream takes its time")
-    if is_slow_client(record):
+    if has_slow_connections(record):
         return not_applicable("the client reads slowly on purpose (--read-rate)")
     times = decode_histogram(record.histograms.service)
     if times.total == 0:

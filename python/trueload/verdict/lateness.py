@@ -18,7 +18,6 @@ from trueload.record.schema import Record, Status
 from trueload.record.stalls import caused_stalls, is_limited, our_stalls
 from trueload.stats import can_bound
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.client_share import OPEN_FAIL, OPEN_WARN, client_parts
 from trueload.verdict.common import (
     DELAYS,
     Definition,
@@ -28,6 +27,7 @@ from trueload.verdict.common import (
     not_applicable,
     times,
 )
+from trueload.verdict.generator_share import OPEN_FAIL, OPEN_WARN, generator_shares
 from trueload.verdict.hosts import SEVERITY
 from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
@@ -145,7 +145,7 @@ def _status(name: str, late: StallEffect) -> Status:
 
 def _corrected(record: Record, name: str) -> str:
     """The percentile without our part, if the kernel reported when answers came."""
-    for part in client_parts(record):
+    for part in generator_shares(record):
         if part.percentile == name:
             rest = format_duration(part.rest_ns)
             return f" ({rest} without, by the kernel's receive times)"

@@ -1,4 +1,4 @@
-"""What kept a server from doing more, in words: the first question about a throughput.
+"""What kept a server from doing more, in words, and an estimate of what it could do.
 
 How: by how busy both ends were, as in `generator-limit`. Says nothing if that does not tell, or if
 a check already says it. Pure.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from trueload.protocol.plan import Closed, Open
 from trueload.record import figures
-from trueload.record.schema import REPORTED_STATUSES, Record
+from trueload.record.schema import REPORTED_STATUSES, Bounds, Record
 from trueload.units import format_share
 from trueload.verdict.backlog import is_rising
-from trueload.verdict.common import too_short
+from trueload.verdict.common import is_closed, too_short
 from trueload.verdict.machine import (
     GENERATOR_FULL,
     GENERATOR_NEARLY_FULL,
@@ -19,6 +19,7 @@ from trueload.verdict.machine import (
     SERVER_LIMIT,
 )
 
+ESTIMATE_FROM = 0.5  # of a server's time: with less, more is extrapolated than was measured
 FAILED_MOST = 0.01  # with more failures the server's work is not what was asked for
 
 
@@ -57,3 +58,17 @@ def limit_text(record: Record) -> str:
                 return ""  # perhaps by chance, perhaps not
             return f"not reached: the server kept up, {busy}"
     return ""
+
+
+def estimate_per_s(record: Record, bounds: Bounds) -> float | None:
+    """Estimate what a server would carry if it were busy all the time, beside a lower bound.
+
+    It is right where an answer costs the server the same CPU time however busy it is.
+    """
+    saturation = record.server.saturation if record.server is not None else None
+    per_s = record.throughput.ok_per_s
+    if saturation is None or not per_s or bounds.throughput != "at_least":
+        return None
+    if record.client is not None or not is_closed(record) or too_short(record):
+        return None
+    return per_s / saturation if ESTIMATE_FROM <= saturation < SERVER_LIMIT else None

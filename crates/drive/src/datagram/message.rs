@@ -21,11 +21,13 @@ pub(crate) const NAME_BYTES: usize = 32;
 const ECN_BITS: u8 = 3;
 
 /// Control messages to send, with the kernel's alignment.
+#[derive(Debug)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
 /// One block for `sendmsg`, without its bytes. It must not move while in use: its header points
 /// into itself.
+#[derive(Debug)]
 pub(crate) struct Message {
     header: libc::msghdr,
     part: libc::iovec,

@@ -1,6 +1,5 @@
 //! The buffers that `recvmmsg` fills: several blocks, each with what the kernel reports about it.
 
-use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -15,7 +14,7 @@ const ROOM_BYTES: usize = 64 * 1024;
 const _: () = assert!(ROOM_BYTES > BLOCK_BYTES_MOST);
 
 /// Control messages and peer address of one block, with the kernel's alignment.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 struct Envelope {
     control: [u8; CONTROL_IN_BYTES],
@@ -23,16 +22,11 @@ struct Envelope {
 }
 
 /// The buffers for the blocks of one call.
+#[derive(Debug)]
 pub(crate) struct Inbox {
     bytes: Box<[u8]>,
     envelopes: Box<[Envelope; BLOCKS]>,
     headers: Box<[libc::mmsghdr; BLOCKS]>,
-}
-
-impl fmt::Debug for Inbox {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Inbox").field("bytes", &self.bytes.len()).finish_non_exhaustive()
-    }
 }
 
 // SAFETY: the pointers of its headers point into its own memory, and are rewritten before each use.

@@ -1,11 +1,11 @@
 //! Accepts connections for the epoll driver.
 
-use rustix::event::epoll::{self, EventFlags};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
 use super::calls::Calls;
-use super::{Epoll, LISTENER};
+use super::{Epoll, LISTENER, readable};
 use crate::net::Program;
 use crate::socket::ACCEPT_PAUSE_NS;
 
@@ -42,7 +42,7 @@ impl<K: Calls> Epoll<K> {
         if self.accept_again_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
             self.accept_again_ns = None;
             if let Some(listener) = &self.listener {
-                let _ = self.calls.watch(&self.epoll, listener, LISTENER, EventFlags::IN);
+                let _ = self.calls.watch(&self.epoll, listener, readable(LISTENER));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, Event};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
@@ -16,23 +16,11 @@ use crate::kernel::Linux;
 
 /// System calls of a stream; none waits except [`Calls::wait`].
 pub trait Calls: Debug {
-    /// Registers a descriptor with an epoll.
-    fn watch(
-        &self,
-        epoll: &OwnedFd,
-        fd: &OwnedFd,
-        data: u64,
-        flags: EventFlags,
-    ) -> Result<(), Errno>;
+    /// Registers a descriptor with an epoll, which reports these events with their data.
+    fn watch(&self, epoll: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno>;
 
     /// Registers a descriptor anew: whatever is ready now is reported by the next wait.
-    fn watch_anew(
-        &self,
-        epoll: &OwnedFd,
-        fd: &OwnedFd,
-        data: u64,
-        flags: EventFlags,
-    ) -> Result<(), Errno>;
+    fn watch_anew(&self, epoll: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno>;
 
     /// Waits until a descriptor is ready or the timeout is over, and fills the spare room among the
     /// events.
@@ -60,24 +48,12 @@ pub trait Calls: Debug {
 }
 
 impl Calls for Linux {
-    fn watch(
-        &self,
-        epoll: &OwnedFd,
-        fd: &OwnedFd,
-        data: u64,
-        flags: EventFlags,
-    ) -> Result<(), Errno> {
-        epoll::add(epoll, fd, EventData::new_u64(data), flags)
+    fn watch(&self, epoll: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno> {
+        epoll::add(epoll, fd, wanted.data, wanted.flags)
     }
 
-    fn watch_anew(
-        &self,
-        epoll: &OwnedFd,
-        fd: &OwnedFd,
-        data: u64,
-        flags: EventFlags,
-    ) -> Result<(), Errno> {
-        epoll::modify(epoll, fd, EventData::new_u64(data), flags)
+    fn watch_anew(&self, epoll: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno> {
+        epoll::modify(epoll, fd, wanted.data, wanted.flags)
     }
 
     fn wait(

@@ -7,15 +7,14 @@ use super::{Epoll, READS_PER_TURN, live};
 use crate::arrivals;
 use crate::glance::keep_time;
 use crate::net::{Net, PeerClose, Program, Token};
+use crate::pace::Direction;
 
 impl<K: Calls> Epoll<K> {
     pub(super) fn readable<P: Program>(&mut self, program: &mut P, token: Token, closing: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
         loop {
-            let most =
-                if self.rates.is_slow() { self.may_read(token, closing) } else { usize::MAX };
-            let most = most.min(buffer.len());
+            let most = self.may_read(token, closing).min(buffer.len());
             if most == 0 || !self.read(program, token, closing, &mut buffer[..most]) {
                 break;
             }
@@ -26,6 +25,16 @@ impl<K: Calls> Epoll<K> {
             }
         }
         self.buffer = buffer;
+    }
+
+    /// The number of bytes that a socket may read now. If there are none, it reads on later.
+    #[inline]
+    fn may_read(&mut self, token: Token, closing: bool) -> usize {
+        let Some(slow) = &mut self.slow else { return usize::MAX };
+        if let Some(socket) = live(&mut self.sockets, token) {
+            socket.closing |= closing;
+        }
+        slow.may_pass(token, Direction::Read, self.now_ns)
     }
 
     /// Reads once; true if there may be more to read now.
@@ -49,8 +58,8 @@ impl<K: Calls> Epoll<K> {
             // An earlier send may have failed.
             Ok(0) => self.sockets[token.index as usize].failed.unwrap_or(PeerClose::Fin),
             Ok(count) => {
-                if self.rates.is_slow() {
-                    self.has_read(token, count);
+                if let Some(slow) = &mut self.slow {
+                    slow.passed(token, Direction::Read, self.now_ns, count);
                 }
                 program.handle_input(self, key, token, &buffer[..count], closing);
                 self.arrived_ns = None;

@@ -6,24 +6,28 @@ use super::calls::Calls;
 use super::{Epoll, live};
 use crate::net::{Net, PeerClose, Token};
 use crate::outbox::Outbox;
+use crate::pace::Direction;
 
 impl<K: Calls> Epoll<K> {
     /// Sends what is queued; true if something was queued and all of it is sent now.
     pub(super) fn flush(&mut self, token: Token) -> bool {
         loop {
-            let most = if self.rates.is_slow() { self.may_write(token, false) } else { usize::MAX };
             let Some(socket) = live(&mut self.sockets, token) else { return false };
             let Some(outbox) = &mut socket.outbox else { return false };
             let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else { break };
+            let (slow, now_ns) = (&mut self.slow, self.now_ns);
+            let most = match slow {
+                Some(slow) => slow.may_pass(token, Direction::Write, now_ns),
+                None => usize::MAX,
+            };
             if most == 0 {
-                self.has_written(token, 0, true);
                 break;
             }
             match self.calls.send(fd, &front[..front.len().min(most)]) {
                 Ok(count) => {
                     outbox.advance(count);
-                    if self.rates.is_slow() {
-                        self.has_written(token, count, false);
+                    if let Some(slow) = slow {
+                        slow.passed(token, Direction::Write, now_ns, count);
                     }
                 }
                 Err(Errno::INTR) => {}
@@ -72,7 +76,11 @@ impl<K: Calls> Epoll<K> {
     #[inline]
     pub(super) fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
         self.note_sending();
-        let most = if self.rates.is_slow() { self.may_write(token, true) } else { usize::MAX };
+        // The first byte after a rest may always leave, so that a request has begun when it is sent.
+        let most = match &mut self.slow {
+            Some(slow) => slow.most(token, Direction::Write, self.now_ns).max(1),
+            None => usize::MAX,
+        };
         let socket = live(&mut self.sockets, token)?;
         if socket.failed.is_some() {
             return None;
@@ -83,8 +91,11 @@ impl<K: Calls> Epoll<K> {
         let fd = socket.fd.as_ref()?;
         match self.calls.send(fd, &bytes[..bytes.len().min(most)]) {
             Ok(count) => {
-                if self.rates.is_slow() {
-                    self.has_written(token, count, most < bytes.len());
+                if let Some(slow) = &mut self.slow {
+                    slow.passed(token, Direction::Write, self.now_ns, count);
+                    if most < bytes.len() {
+                        slow.wait(token, Direction::Write);
+                    }
                 }
                 Some(count)
             }

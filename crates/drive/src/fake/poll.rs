@@ -62,7 +62,8 @@ impl Played {
         ready
     }
 
-    fn register(&self, fd: &OwnedFd, data: u64, flags: EventFlags) {
+    fn register(&self, fd: &OwnedFd, wanted: Event) {
+        let (data, flags) = (wanted.data.u64(), wanted.flags);
         let socket = socket(fd);
         let pending = !self.ready(socket).is_empty();
         let mut watched = self.watched.borrow_mut();
@@ -105,22 +106,16 @@ fn socket(fd: &OwnedFd) -> SocketId {
 }
 
 impl Calls for Played {
-    fn watch(&self, _: &OwnedFd, fd: &OwnedFd, data: u64, flags: EventFlags) -> Result<(), Errno> {
+    fn watch(&self, _: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno> {
         if self.watched.borrow().is_empty() {
-            self.wake_fd.set(Some(data));
+            self.wake_fd.set(Some(wanted.data.u64()));
         }
-        self.register(fd, data, flags);
+        self.register(fd, wanted);
         Ok(())
     }
 
-    fn watch_anew(
-        &self,
-        _: &OwnedFd,
-        fd: &OwnedFd,
-        data: u64,
-        flags: EventFlags,
-    ) -> Result<(), Errno> {
-        self.register(fd, data, flags);
+    fn watch_anew(&self, _: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno> {
+        self.register(fd, wanted);
         Ok(())
     }
 

@@ -123,6 +123,7 @@ impl Block {
 }
 
 /// The fields of a message that the kernel is to write, for all receives.
+#[derive(Debug)]
 pub(super) struct Wanted(Box<libc::msghdr>);
 
 // SAFETY: its pointers are null and stay so: the kernel reads only how much room there is.

@@ -4,7 +4,6 @@
 //! and the kernel takes each when it can. Datagram sockets have a table of their own; a mark in
 //! their tokens tells them apart from streams.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
@@ -55,6 +54,7 @@ struct Socket {
 }
 
 /// A block on its way to the kernel, with everything that its header points to.
+#[derive(Debug)]
 struct InFlight {
     message: Message,
     block: datagram::Block,
@@ -62,6 +62,7 @@ struct InFlight {
 }
 
 /// All datagram sockets of a driver.
+#[derive(Debug)]
 pub(super) struct Sockets {
     sockets: Vec<Socket>,
     free: Vec<u32>,
@@ -83,14 +84,6 @@ pub(super) struct Sockets {
     pub(super) dropped: u64,
     /// Datagrams that a socket's receive queue had no room for.
     pub(super) overflowed: u64,
-}
-
-impl fmt::Debug for Sockets {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sockets, sends) = (self.sockets.len(), self.sends_in_flight());
-        let out = &mut out.debug_struct("Sockets");
-        out.field("sockets", &sockets).field("sends", &sends).finish_non_exhaustive()
-    }
 }
 
 impl Sockets {

@@ -15,7 +15,6 @@ mod blocks;
 mod buffers;
 mod datagrams;
 mod memory;
-mod pacing;
 mod provided;
 mod queue;
 mod receiving;
@@ -47,6 +46,7 @@ use crate::kernel::Linux;
 use crate::listener::Listener;
 use crate::net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Segment;
+use crate::pace::Slow;
 use crate::self_connect::TargetPorts;
 use crate::settings::Settings;
 use crate::socket::{
@@ -54,7 +54,6 @@ use crate::socket::{
 };
 use crate::spin::Spin;
 use crate::{Address, Clock, Remote, Transport};
-use pacing::Slow;
 pub(crate) use queue::{Kernel, Queue};
 use ring::{Handle, Op, Ring};
 use sockets::{Made, Sockets};
@@ -414,9 +413,11 @@ impl<K: Kernel> Net for Uring<K> {
         };
         let peer = self.peer(peer);
         let index = self.add(fd, key, Made::Connecting);
-        self.begin_slow(index);
         let socket = self.sockets.at(index);
         let token = socket.token(index);
+        if let Some(slow) = &mut self.slow {
+            slow.begin(token);
+        }
         if let Some(handle) = &socket.handle {
             self.rings[usize::from(socket.ring)].connect(handle, index, &self.peers[peer]);
         }

@@ -10,6 +10,7 @@ use super::sockets::Made;
 use super::{Uring, outcome};
 use crate::arrivals::stamp_ns;
 use crate::net::{Net, PeerClose, Program, Token};
+use crate::pace::Direction;
 use crate::socket::OUTBOX_MOST;
 
 impl<K: Kernel> Uring<K> {
@@ -29,7 +30,9 @@ impl<K: Kernel> Uring<K> {
         let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
         let followed = socket.latest > at;
         if let Some(filled) = filled {
-            self.has_read(index, filled.bytes().len());
+            if let Some(slow) = &mut self.slow {
+                slow.passed(token, Direction::Read, self.now_ns, filled.bytes().len());
+            }
             if !closed && !filled.bytes().is_empty() {
                 program.handle_input(self, key, token, filled.bytes(), followed);
             }
@@ -135,8 +138,11 @@ impl<K: Kernel> Uring<K> {
             if !self.sockets.at(index).may_receive() {
                 continue;
             }
-            let most = self.may_read(index);
             let socket = self.sockets.at(index);
+            let most = match &mut self.slow {
+                Some(slow) => slow.may_pass(socket.token(index), Direction::Read, self.now_ns),
+                None => usize::MAX,
+            };
             if most > 0
                 && let Some(handle) = &socket.handle
             {

@@ -7,14 +7,18 @@ use super::ring::Handle;
 use super::{Uring, outcome};
 use crate::net::{Net, PeerClose, Token};
 use crate::outbox::Segment;
+use crate::pace::Direction;
 
 impl<K: Kernel> Uring<K> {
     /// Handles the end of a send. Returns its socket if bytes had been queued behind it and the
     /// last of them is with the kernel.
     pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<(u32, Token)> {
         let mut segment = self.sockets.complete_send(index)?;
-        self.has_written(index, outcome(result).unwrap_or(0));
         let socket = self.sockets.at(index);
+        if let Some(slow) = &mut self.slow {
+            let count = outcome(result).unwrap_or(0);
+            slow.passed(socket.token(index), Direction::Write, self.now_ns, count);
+        }
         if socket.closed {
             self.keep_spare(segment);
             self.release(index);
@@ -52,6 +56,20 @@ impl<K: Kernel> Uring<K> {
         // A slow connection may have kept the last segment for later.
         let drained = drained && self.sockets.at(index).outbox.is_none();
         drained.then_some((key, token))
+    }
+
+    /// Goes on with the slow connections whose time has come.
+    pub(super) fn go_on(&mut self) {
+        while let Some(slow) = &mut self.slow
+            && let Some((token, direction)) = slow.next_to_go_on(self.now_ns)
+        {
+            let Some(socket) = self.sockets.live(token) else { continue };
+            match direction {
+                Direction::Read => self.to_receive.push(token.index),
+                Direction::Write if socket.in_flight_send.is_none() => self.send_next(token.index),
+                Direction::Write => {}
+            }
+        }
     }
 
     /// Hands the first waiting segment to the kernel, if there is one; no send may be in flight.
@@ -109,9 +127,16 @@ impl<K: Kernel> Uring<K> {
     /// Hands a segment to the kernel; the socket keeps it until the completion.
     #[inline]
     fn submit(&mut self, index: u32, segment: Segment, fresh: bool) {
-        let most = if self.slow.is_some() { self.may_write(index, fresh) } else { usize::MAX };
-        if most == 0 {
-            return self.send_later(index, segment);
+        let mut most = usize::MAX;
+        if let Some(slow) = &mut self.slow {
+            let socket = self.sockets.at(index);
+            let token = socket.token(index);
+            // The first byte may always leave, so that a request has begun when it is sent.
+            most = slow.most(token, Direction::Write, self.now_ns).max(usize::from(fresh));
+            if most == 0 {
+                socket.outbox.get_or_insert_default().push_front(segment);
+                return slow.wait(token, Direction::Write);
+            }
         }
         if index < self.known_most
             && let Some(Handle::Plain(_)) = self.sockets.at(index).handle

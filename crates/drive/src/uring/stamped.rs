@@ -4,7 +4,6 @@
 //! beside the bytes. The buffers are created for the first such socket: without any, all this takes
 //! a few words.
 
-use std::fmt;
 use std::os::fd::OwnedFd;
 
 use io_uring::cqueue;
@@ -16,6 +15,7 @@ use crate::Clock;
 use crate::arrivals::{CONTROL_BYTES, Stamps, watch};
 
 /// The watched sockets.
+#[derive(Debug)]
 pub(super) struct Arrivals {
     /// One bit for each place of a socket, which keeps the sockets themselves small.
     watched: Vec<u64>,
@@ -24,13 +24,6 @@ pub(super) struct Arrivals {
     stamps: Stamps,
     /// The arrival time of the bytes that are being handled.
     latest_ns: Option<u64>,
-}
-
-impl fmt::Debug for Arrivals {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let watched: u32 = self.watched.iter().map(|bits| bits.count_ones()).sum();
-        out.debug_struct("Arrivals").field("watched", &watched).finish_non_exhaustive()
-    }
 }
 
 impl Arrivals {

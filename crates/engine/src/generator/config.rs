@@ -40,6 +40,10 @@ pub struct Config {
     pub thread: u32,
     /// The number of threads.
     pub threads: u32,
+    /// The number of this generator's origin.
+    pub origin: u32,
+    /// The number of origins, whose generators share the thread's driver.
+    pub origins: u32,
     /// Our places among all turns, if requests go to several origins.
     pub places: Option<Places>,
     /// This thread's turns among those of all `threads`, if it has more than one of each cycle.
@@ -56,6 +60,11 @@ impl Config {
     /// Whether the kernel tells when bytes arrived: not over Unix sockets.
     pub(super) fn has_arrivals(&self) -> bool {
         self.addresses.iter().all(|address| matches!(address, Address::Ip(_)))
+    }
+
+    /// The key of a slot's socket, which tells the origin, too.
+    pub(super) fn socket_key(&self, key: u32) -> u32 {
+        key * self.origins + self.origin
     }
 
     /// The time at which an attempt to connect is given up.
@@ -109,6 +118,8 @@ mod tests {
             seed: 0,
             thread,
             threads,
+            origin: 0,
+            origins: 1,
             places: None,
             turns: None,
         }

@@ -170,7 +170,7 @@ impl<P: Protocol> Generator<P> {
         }
         let deadline_ns = self.config.deadline_ns(state.attempted_ns);
         let transport = self.codec.protocol.transport();
-        match net.connect(key, Remote { address: to, transport }, from) {
+        match net.connect(self.config.socket_key(key), Remote { address: to, transport }, from) {
             Ok(token) => {
                 state.change(Event::Attempted(token));
                 state.until_ns = deadline_ns;

@@ -26,7 +26,6 @@ mod lateness;
 mod machine;
 mod messages;
 mod opening;
-mod pace;
 mod parting;
 mod per_origin;
 mod phase;
@@ -51,7 +50,9 @@ mod watching;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token, Transport};
+use trueload_drive::{
+    Coalescing, ConnectError, Datagrams, Net, PeerClose, Program, Token, Transport,
+};
 use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, Exchange, RequestTimeout};
 
@@ -71,14 +72,13 @@ pub use lateness::{ByLength, Lateness};
 pub use machine::Machine;
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, NewPart, Report, TickReport};
-pub use pace::StepPace;
 use parting::Parting;
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
 pub use protocol::{ConnectionEnd, Facts, Input, OpenError, Opened, Protocol, Received};
 use ready::Ready;
-pub use requests::{Requests, Target, Text};
+pub use requests::{Requests, StepPace, Target, Text};
 pub use served::Served;
 use sessions::Sessions;
 pub use slot::Tag;
@@ -110,6 +110,8 @@ pub struct Generator<P: Protocol> {
     touched: Touched,
     rtt: Rtt,
     hold_back: HoldBack,
+    /// The coalescing that this generator has asked for.
+    coalescing: Coalescing,
     tunnels: Tunnels,
     sessions: Sessions,
     parting: Parting,
@@ -145,6 +147,7 @@ impl<P: Protocol> Generator<P> {
             touched: Touched::default(),
             rtt: Rtt::default(),
             hold_back,
+            coalescing: Coalescing::default(),
             tunnels: Tunnels::default(),
             sessions,
             parting: Parting::default(),
@@ -171,6 +174,12 @@ impl<P: Protocol> Generator<P> {
     fn keep_time(&mut self, net: &mut impl Net) {
         self.beat(net);
         self.tick(net);
+    }
+
+    /// Asks the driver for this coalescing from now on.
+    fn coalesce(&mut self, net: &mut impl Net, coalescing: Coalescing) {
+        self.coalescing = coalescing;
+        net.coalesce(coalescing);
     }
 
     /// Ends a batch of events: sends datagrams, and shares its counts with the other threads.
@@ -403,11 +412,6 @@ impl<P: Protocol> Program for Generator<P> {
                 Command::Stop => self.stop(net),
             }
         }
-    }
-
-    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
-        net.close(token);
-        u32::MAX
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {

@@ -4,16 +4,10 @@
 //! thread has. Their reports are summed up like those of threads. This module only routes: the key
 //! of a socket tells which origin it belongs to. A run with one origin does not use it.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::Duration;
 
-use trueload_drive::{
-    Coalescing, ConnectError, Datagrams, HandOver, Net, PeerClose, Program, Remote, ThreadUse,
-    Token,
-};
+use trueload_drive::{Coalescing, ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_load::{Load, Origins, Stage, Stop};
 
 use super::{Command, Footprint, Generator, Measured, PhaseShare, Protocol};
@@ -24,29 +18,6 @@ pub struct PerOrigin<P: Protocol> {
     parts: Vec<(Sender<Command>, Generator<P>)>,
     origins: Arc<Origins>,
     inbox: Receiver<Command>,
-    wishes: Wishes,
-}
-
-/// The coalescing that each origin's generator asks for.
-#[derive(Debug)]
-struct Wishes {
-    of_each: Vec<Coalescing>,
-    /// A wish has changed since the last agreement was passed to the driver.
-    changed: bool,
-}
-
-impl Wishes {
-    fn set(&mut self, origin: u32, wish: Coalescing) {
-        let before = std::mem::replace(&mut self.of_each[origin as usize], wish);
-        self.changed |= before != wish;
-    }
-
-    /// The agreed coalescing: none waits longer than it would alone, and the first with enough
-    /// events ends the wait.
-    fn agreed(&self) -> Coalescing {
-        let least = |part: fn(&Coalescing) -> u32| self.of_each.iter().map(part).min().unwrap_or(0);
-        Coalescing { events: least(|wish| wish.events), within_us: least(|wish| wish.within_us) }
-    }
 }
 
 impl<P: Protocol> PerOrigin<P> {
@@ -57,34 +28,28 @@ impl<P: Protocol> PerOrigin<P> {
         origins: Arc<Origins>,
         inbox: Receiver<Command>,
     ) -> Self {
-        let of_each = vec![Coalescing::default(); parts.len()];
-        PerOrigin { parts, origins, inbox, wishes: Wishes { of_each, changed: false } }
+        PerOrigin { parts, origins, inbox }
     }
 
-    /// Returns the generator that owns the socket of this key, its own key for it, and its view of
-    /// the driver.
-    fn part<'a>(
-        &'a mut self,
-        net: &'a mut impl Net,
-        key: u32,
-    ) -> (&'a mut Generator<P>, u32, OfOrigin<'a>) {
+    /// Returns the generator that owns the socket of this key, and its own key for it.
+    fn part(&mut self, key: u32) -> (&mut Generator<P>, u32) {
         let of = self.parts.len() as u32;
-        let (origin, key) = (key % of, key / of);
-        let wishes = &mut self.wishes;
-        (&mut self.parts[origin as usize].1, key, OfOrigin { net, origin, of, wishes })
+        (&mut self.parts[(key % of) as usize].1, key / of)
     }
 
-    /// Calls `look` with every generator and its view of the driver.
-    fn each(
-        &mut self,
-        net: &mut impl Net,
-        mut look: impl FnMut(&mut Generator<P>, &mut OfOrigin<'_>),
-    ) {
-        let of = self.parts.len() as u32;
-        for (origin, (_, part)) in (0..).zip(&mut self.parts) {
-            look(part, &mut OfOrigin { net, origin, of, wishes: &mut self.wishes });
-        }
+    fn each(&mut self) -> impl Iterator<Item = &mut Generator<P>> {
+        self.parts.iter_mut().map(|(_, part)| part)
     }
+}
+
+/// The coalescing that the generators agree on: none waits longer than it would alone, and the
+/// first with enough events ends the wait.
+fn agreed(wishes: impl Iterator<Item = Coalescing>) -> Coalescing {
+    let both = |one: Coalescing, other: Coalescing| Coalescing {
+        events: one.events.min(other.events),
+        within_us: one.within_us.min(other.within_us),
+    };
+    wishes.reduce(both).unwrap_or_default()
 }
 
 impl<P: Protocol> Measured for PerOrigin<P> {
@@ -102,17 +67,12 @@ impl<P: Protocol> Program for PerOrigin<P> {
                 let _ = inbox.send(of_origin(&self.origins, &command, origin));
             }
         }
-        self.each(net, |part, net| part.handle_wake(net));
-    }
-
-    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
-        net.close(token);
-        u32::MAX
+        self.each().for_each(|part| part.handle_wake(net));
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let (part, key, mut net) = self.part(net, key);
-        part.handle_connected(&mut net, key, token);
+        let (part, key) = self.part(key);
+        part.handle_connected(net, key, token);
     }
 
     fn handle_connect_error(
@@ -122,8 +82,8 @@ impl<P: Protocol> Program for PerOrigin<P> {
         token: Token,
         why: ConnectError,
     ) {
-        let (part, key, mut net) = self.part(net, key);
-        part.handle_connect_error(&mut net, key, token, why);
+        let (part, key) = self.part(key);
+        part.handle_connect_error(net, key, token, why);
     }
 
     #[inline]
@@ -135,13 +95,13 @@ impl<P: Protocol> Program for PerOrigin<P> {
         bytes: &[u8],
         ending: bool,
     ) {
-        let (part, key, mut net) = self.part(net, key);
-        part.handle_input(&mut net, key, token, bytes, ending);
+        let (part, key) = self.part(key);
+        part.handle_input(net, key, token, bytes, ending);
     }
 
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let (part, key, mut net) = self.part(net, key);
-        part.handle_drained(&mut net, key, token);
+        let (part, key) = self.part(key);
+        part.handle_drained(net, key, token);
     }
 
     fn handle_datagrams(
@@ -151,29 +111,27 @@ impl<P: Protocol> Program for PerOrigin<P> {
         token: Token,
         datagrams: Datagrams<'_>,
     ) {
-        let (part, key, mut net) = self.part(net, key);
-        part.handle_datagrams(&mut net, key, token, datagrams);
+        let (part, key) = self.part(key);
+        part.handle_datagrams(net, key, token, datagrams);
     }
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        let (part, key, mut net) = self.part(net, key);
-        part.handle_end(&mut net, key, token, ended);
+        let (part, key) = self.part(key);
+        part.handle_end(net, key, token, ended);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
-        self.each(net, |part, net| {
+        for part in self.each() {
             if part.wake_at_ns().is_some_and(|at_ns| at_ns <= net.now_ns()) {
                 part.handle_time(net);
             }
-        });
+        }
     }
 
     #[inline]
     fn handle_batch_end(&mut self, net: &mut impl Net) {
-        self.each(net, |part, net| part.handle_batch_end(net));
-        if std::mem::take(&mut self.wishes.changed) {
-            net.coalesce(self.wishes.agreed());
-        }
+        self.each().for_each(|part| part.handle_batch_end(net));
+        net.coalesce(agreed(self.each().map(|part| part.coalescing)));
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
@@ -220,139 +178,6 @@ fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
         idle: connections.saturating_sub(senders),
         start_ns: share.start_ns,
         from_ns: share.from_ns,
-    }
-}
-
-/// The driver as one origin's generator sees it. Keys of its connections encode the origin, and its
-/// coalescing wish is combined with those of the others.
-///
-/// The driver is reached by a call through a table, which costs a few nanoseconds. It keeps the
-/// generators of several origins from being compiled once more for each driver.
-struct OfOrigin<'a> {
-    net: &'a mut dyn Net,
-    origin: u32,
-    of: u32,
-    wishes: &'a mut Wishes,
-}
-
-impl Net for OfOrigin<'_> {
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        self.net.now_ns()
-    }
-
-    fn read_clock(&mut self) {
-        self.net.read_clock();
-    }
-
-    fn spun_ns(&self) -> u64 {
-        self.net.spun_ns()
-    }
-
-    fn thread_cpu_ns(&self) -> u64 {
-        self.net.thread_cpu_ns()
-    }
-
-    fn thread_use(&self) -> ThreadUse {
-        self.net.thread_use()
-    }
-
-    fn unix_time(&self) -> Duration {
-        self.net.unix_time()
-    }
-
-    fn wake_promptly(&mut self, promptly: bool) {
-        self.net.wake_promptly(promptly);
-    }
-
-    fn stay_awake_until(&mut self, at_ns: u64) {
-        self.net.stay_awake_until(at_ns);
-    }
-
-    fn can_coalesce(&self) -> bool {
-        self.net.can_coalesce()
-    }
-
-    fn coalesce(&mut self, coalescing: Coalescing) {
-        self.wishes.set(self.origin, coalescing);
-    }
-
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
-        self.net.connect(key * self.of + self.origin, to, from)
-    }
-
-    #[inline]
-    fn send(&mut self, token: Token, bytes: &[u8]) {
-        self.net.send(token, bytes);
-    }
-
-    #[inline]
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.net.send_shared(token, bytes, range);
-    }
-
-    #[inline]
-    fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
-        self.net.send_datagrams(token, datagrams);
-    }
-
-    fn dropped_datagrams(&self) -> u64 {
-        self.net.dropped_datagrams()
-    }
-
-    fn overflowed_datagrams(&self) -> u64 {
-        self.net.overflowed_datagrams()
-    }
-
-    fn hand_over(&mut self) -> HandOver {
-        self.net.hand_over()
-    }
-
-    fn watch_arrivals(&mut self, token: Token) {
-        self.net.watch_arrivals(token);
-    }
-
-    #[inline]
-    fn arrived_ns(&self) -> Option<u64> {
-        self.net.arrived_ns()
-    }
-
-    fn unacknowledged_bytes(&mut self, token: Token) -> Option<u64> {
-        self.net.unacknowledged_bytes(token)
-    }
-
-    fn least_rtt_ns(&mut self, token: Token) -> Option<u64> {
-        self.net.least_rtt_ns(token)
-    }
-
-    fn end_sending(&mut self, token: Token) {
-        self.net.end_sending(token);
-    }
-
-    fn unsent_bytes(&self, token: Token) -> usize {
-        self.net.unsent_bytes(token)
-    }
-
-    #[inline]
-    fn queued_bytes(&self, token: Token) -> usize {
-        self.net.queued_bytes(token)
-    }
-
-    fn close(&mut self, token: Token) {
-        self.net.close(token);
-    }
-
-    fn reset(&mut self, token: Token) {
-        self.net.reset(token);
-    }
-
-    fn finish(&mut self, token: Token) {
-        self.net.finish(token);
     }
 }
 
@@ -405,16 +230,14 @@ mod tests {
     #[test]
     fn answers_wait_for_each_other_as_long_as_is_right_for_every_origin() {
         let wish = |events, within_us| Coalescing { events, within_us };
-        let mut wishes = Wishes { of_each: vec![Coalescing::default(); 2], changed: false };
-        let mut reported = Vec::new();
-        let received = [(0, wish(8, 20)), (0, wish(8, 20)), (1, wish(3, 40)), (0, wish(0, 0))];
-        for (origin, wish) in received {
-            wishes.set(origin, wish);
-            reported.push((std::mem::take(&mut wishes.changed), wishes.agreed()));
+        let cases = [
+            ([wish(0, 0), wish(8, 20)], wish(0, 0)),
+            ([wish(3, 40), wish(8, 20)], wish(3, 20)),
+            ([wish(3, 40), wish(0, 0)], wish(0, 0)),
+        ];
+        for (wishes, expected) in cases {
+            assert_eq!(agreed(wishes.into_iter()), expected, "{wishes:?}");
         }
-        let nothing = Coalescing::default();
-        let expected = [(true, nothing), (false, nothing), (true, wish(3, 20)), (true, nothing)];
-        assert_eq!(reported, expected);
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl<P: Protocol> Generator<P> {
         // A late send is our own latency; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some() || self.sessions.are_on());
         // The coalescing of the phase before is not in the accounts of this one.
-        net.coalesce(Coalescing::default());
+        self.coalesce(net, Coalescing::default());
         if next > 0 {
             self.enter_accounts(next - 1, now_ns);
             self.slots.enter(&mut self.accounting, next - 1);

@@ -13,10 +13,20 @@ use trueload_wire::http1::template::Template;
 use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::message::{self, Filling, Head, Part, Request, Rules};
 
-use super::pace::StepPace;
 use super::rows::Taking;
 use super::slot::Tag;
 use crate::data::{DataUse, Row, Rows};
+
+/// How one step follows the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepPace {
+    /// How often it is sent in a row.
+    pub repeat: u32,
+    /// The shortest pause before each of its requests, in ns.
+    pub think_least_ns: u64,
+    /// The longest.
+    pub think_most_ns: u64,
+}
 
 /// Answer heads that are remembered for the requests of a recording, which may be a million.
 const HEADS_MOST: usize = 256;

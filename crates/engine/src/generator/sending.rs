@@ -266,7 +266,7 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn beat(&mut self, net: &mut impl Net) {
         let (now_ns, wakings) = (net.now_ns(), self.accounting.wakings);
         let Some((index, phase)) = self.accounting.sending(now_ns) else {
-            return net.coalesce(Coalescing::default());
+            return self.coalesce(net, Coalescing::default());
         };
         if !phase.beat(now_ns) {
             return;
@@ -278,8 +278,8 @@ impl<P: Protocol> Generator<P> {
                 streams: self.codec.protocol.times_arrivals() && self.config.has_arrivals(),
                 most_ns: self.config.coalesce_ns,
             };
-            let coalescing = phase.coalescing(net, wakings, under);
-            net.coalesce(coalescing);
+            self.coalescing = phase.coalescing(net, wakings, under);
+            net.coalesce(self.coalescing);
         }
         let Some(active) = phase.active_slots(now_ns) else { return };
         let before = std::mem::replace(&mut phase.active_before, active);

@@ -17,9 +17,9 @@ use trueload_wire::message::Turn;
 
 use super::Generator;
 use super::accounting::Accounting;
-use super::pace::StepPace;
 use super::phase::Stage;
 use super::protocol::Protocol;
+use super::requests::StepPace;
 use super::slot::Tag;
 use super::stamps::Written;
 

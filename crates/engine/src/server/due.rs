@@ -7,9 +7,10 @@
 
 use trueload_drive::{Net, Token};
 
+use super::channel::Channel;
 use super::connection::{Connection, NEVER_NS, Pending, Speaks};
 use super::faults::{self, Fault, Slow};
-use super::stream::{Next, Streamed, write_chunk, write_last_chunk};
+use super::stream::{Next, Streamed};
 use super::waits::Wait;
 use super::{Closed, Server};
 
@@ -140,37 +141,41 @@ impl Server {
                 self.wait_for(token, 0, due_ns);
                 return Outcome::GoesOn;
             }
-            let again_ns = match answer.fault {
+            let next = match answer.fault {
                 // The earlier answers must arrive first.
                 Fault::Reset if !self.out.is_empty() || net.unsent_bytes(token) > 0 => {
-                    Some(now_ns + HELD_NS)
+                    Next::Part(now_ns + HELD_NS)
                 }
                 Fault::Reset => return Outcome::Reset,
-                _ if answer.is_streamed() => match self.write_parts(now_ns, first) {
-                    Next::Part(due_ns) => Some(due_ns),
-                    Next::End => None,
-                    Next::Cut => {
-                        self.note_fault(Fault::Cut);
-                        return Outcome::Ends;
-                    }
-                },
+                _ if answer.is_streamed() => {
+                    let mut channel = Channel::Http1 { chunked: !answer.http10 };
+                    self.write_parts(now_ns, first, &mut channel)
+                }
                 Fault::Cut => {
                     let mut bytes = Vec::new();
                     self.responses.write(&mut bytes, answer);
                     faults::cut(&mut bytes);
                     self.out.append(&mut bytes);
+                    Next::Cut
+                }
+                Fault::Slow => {
+                    self.write_piece(now_ns, first, &mut Channel::Http1 { chunked: false })
+                }
+                _ => {
+                    self.responses.write(&mut self.out, answer);
+                    Next::End
+                }
+            };
+            match next {
+                Next::Part(due_ns) => {
+                    first.due_ns = due_ns;
+                    continue;
+                }
+                Next::Cut | Next::Gone => {
                     self.note_fault(Fault::Cut);
                     return Outcome::Ends;
                 }
-                Fault::Slow => self.write_piece(now_ns, first),
-                _ => {
-                    self.responses.write(&mut self.out, answer);
-                    None
-                }
-            };
-            if let Some(again_ns) = again_ns {
-                first.due_ns = again_ns;
-                continue;
+                Next::End => {}
             }
             connection.pending.pop_front();
             self.watch.seen.waiting -= 1;
@@ -189,43 +194,58 @@ impl Server {
 
     /// Writes the parts of a stream that are due, before the first of them its head; returns what
     /// comes next.
-    fn write_parts(&mut self, now_ns: u64, pending: &mut Pending) -> Next {
+    pub(super) fn write_parts(
+        &mut self,
+        now_ns: u64,
+        pending: &mut Pending,
+        channel: &mut Channel<'_>,
+    ) -> Next {
         let answer = pending.answer;
         let Some(shape) = answer.stream() else { return Next::End };
-        let (chunked, stall_ns) = (!answer.http10, self.stall_ns(answer.fault));
+        let stall_ns = self.stall_ns(answer.fault);
         let stream = pending.streamed.get_or_insert_with(|| {
-            self.responses.write(&mut self.out, answer);
+            channel.head(&self.responses, answer, &mut self.out);
             Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns))
         });
         loop {
-            match stream.next() {
+            let next = stream.next();
+            let wanted = match next {
                 Next::Part(due_ns) if due_ns <= now_ns => {
                     stream.write_part(&mut self.part);
-                    write_chunk(&mut self.out, &self.part, chunked);
                     self.leaves(now_ns, due_ns);
+                    channel.body(self.part.as_bytes(), false, &mut self.out)
                 }
-                Next::End => {
-                    write_chunk(&mut self.out, stream.end(), chunked);
-                    write_last_chunk(&mut self.out, chunked);
-                    return Next::End;
-                }
-                next => return next,
+                Next::End => channel.body(stream.end().as_bytes(), true, &mut self.out),
+                _ => return next,
+            };
+            match (wanted, next) {
+                (false, _) => return Next::Gone,
+                (true, Next::End) => return Next::End,
+                (true, _) => {}
             }
         }
     }
 
-    /// Writes the next piece of a slow answer; returns the time of the piece after it.
-    fn write_piece(&mut self, now_ns: u64, pending: &mut Pending) -> Option<u64> {
+    /// Writes the next piece of a slow answer, before the first its head; returns what comes next.
+    pub(super) fn write_piece(
+        &mut self,
+        now_ns: u64,
+        pending: &mut Pending,
+        channel: &mut Channel<'_>,
+    ) -> Next {
+        let answer = pending.answer;
         if pending.slow.is_none() {
             self.note_fault(Fault::Slow);
+            channel.head(&self.responses, answer, &mut self.out);
         }
         let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
-        let slow = pending.slow.get_or_insert_with(|| {
-            let mut bytes = Vec::new();
-            self.responses.write(&mut bytes, pending.answer);
-            Box::new(Slow::new(bytes, now_ns, over_ns))
-        });
-        slow.next(&mut self.out)
+        let slow =
+            pending.slow.get_or_insert_with(|| Box::new(Slow::new(answer.body(), now_ns, over_ns)));
+        let (piece, next_ns) = slow.next();
+        match channel.body(piece, next_ns.is_none(), &mut self.out) {
+            false => Next::Gone,
+            true => next_ns.map_or(Next::End, Next::Part),
+        }
     }
 
     /// Sets the time at which the first answer of a connection, or the answer of a stream, is due.

@@ -52,6 +52,10 @@ impl Fault {
     }
 }
 
+/// The faults that are drawn, in the order of their shares ([`FaultsPlan::shares`]).
+const DRAWN: [Fault; 6] =
+    [Fault::Error, Fault::Reset, Fault::Stall, Fault::Slow, Fault::Cut, Fault::Refuse];
+
 /// The faults of one thread.
 #[derive(Clone, Debug)]
 pub struct Faults {
@@ -68,20 +72,10 @@ impl Faults {
 
     /// Draws the fault of the next request.
     pub(super) fn draw(&mut self) -> Fault {
-        let FaultsPlan { error_share, reset_share, stall_share, slow_share, .. } = self.plan;
-        let FaultsPlan { cut_share, refuse_share, .. } = self.plan;
         // A float holds 53 bits: this gives 0 to just below 1.
         let drawn = (u64::from_le_bytes(self.chance.draw()) >> 11) as f64 / (1_u64 << 53) as f64;
         let mut below = 0.0;
-        let shares = [
-            (error_share, Fault::Error),
-            (reset_share, Fault::Reset),
-            (stall_share, Fault::Stall),
-            (slow_share, Fault::Slow),
-            (cut_share, Fault::Cut),
-            (refuse_share, Fault::Refuse),
-        ];
-        let met = shares.into_iter().find(|(share, _)| {
+        let met = self.plan.shares().into_iter().zip(DRAWN).find(|((_, share), _)| {
             below += share;
             drawn < below
         });
@@ -100,12 +94,10 @@ impl Faults {
     }
 }
 
-/// The rest of an answer that is sent in pieces.
+/// The body of an answer that is sent in pieces.
 #[derive(Debug)]
 pub(super) struct Slow {
-    bytes: Vec<u8>,
-    /// The end of the head, and the number of bytes sent, head included.
-    head: usize,
+    body: &'static [u8],
     sent: usize,
     piece: usize,
     began_ns: u64,
@@ -113,29 +105,20 @@ pub(super) struct Slow {
 }
 
 impl Slow {
-    /// Takes a whole answer, of which nothing has been sent yet.
-    pub(super) fn new(bytes: Vec<u8>, now_ns: u64, over_ns: u64) -> Self {
-        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
-        let head = end.map_or(bytes.len(), |at| at + 4);
-        Slow { bytes, head, sent: 0, piece: 0, began_ns: now_ns, over_ns }
+    /// Takes a body, of which nothing has been sent yet.
+    pub(super) fn new(body: &'static [u8], now_ns: u64, over_ns: u64) -> Self {
+        Slow { body, sent: 0, piece: 0, began_ns: now_ns, over_ns }
     }
 
-    /// Takes the body of an answer whose head is sent separately, with the first piece.
-    pub(super) fn of_body(body: &[u8], now_ns: u64, over_ns: u64) -> Self {
-        let bytes = body.to_vec();
-        Slow { bytes, head: 0, sent: 0, piece: 0, began_ns: now_ns, over_ns }
-    }
-
-    /// Appends the next piece: first the head, then parts of the body. Returns the time of the
-    /// piece after it; none after the last.
-    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<u64> {
-        let body = self.bytes.len() - self.head;
-        let pieces = PIECES.min(body);
-        let until = self.head + (body * self.piece).checked_div(pieces).unwrap_or(0);
-        out.extend_from_slice(&self.bytes[self.sent..until]);
+    /// The next piece; the first is empty, and goes with the head. Returns the time of the piece
+    /// after it, too; none after the last.
+    pub(super) fn next(&mut self) -> (&'static [u8], Option<u64>) {
+        let pieces = PIECES.min(self.body.len());
+        let until = (self.body.len() * self.piece).checked_div(pieces).unwrap_or(0);
+        let piece = &self.body[self.sent..until];
         (self.sent, self.piece) = (until, self.piece + 1);
         let after_ns = self.over_ns * self.piece as u64 / pieces.max(1) as u64;
-        (self.piece <= pieces).then_some(self.began_ns + after_ns)
+        (piece, (self.piece <= pieces).then_some(self.began_ns + after_ns))
     }
 }
 
@@ -201,24 +184,19 @@ mod tests {
     #[test]
     fn a_slow_answer_is_whole_in_the_end_and_its_last_byte_comes_at_the_end_of_its_time() {
         let cases = [
-            (
-                "H\r\n\r\nabcdefghi",
-                vec![(100, "H\r\n\r\n"), (110, "ab"), (120, "cd"), (130, "ef"), (140, "ghi")],
-            ),
-            ("H\r\n\r\nab", vec![(100, "H\r\n\r\n"), (120, "a"), (140, "b")]),
-            ("H\r\n\r\n", vec![(100, "H\r\n\r\n")]),
+            ("abcdefghi", vec![(100, ""), (110, "ab"), (120, "cd"), (130, "ef"), (140, "ghi")]),
+            ("ab", vec![(100, ""), (120, "a"), (140, "b")]),
+            ("", vec![(100, "")]),
         ];
-        for (whole, expected) in cases {
-            let mut slow = Slow::new(whole.as_bytes().to_vec(), 100, 40);
+        for (body, expected) in cases {
+            let mut slow = Slow::new(body.as_bytes(), 100, 40);
             let (mut sent, mut at_ns) = (Vec::new(), Some(100));
             while let Some(now_ns) = at_ns {
-                let mut out = Vec::new();
-                at_ns = slow.next(&mut out);
-                sent.push((now_ns, String::from_utf8(out).expect("ASCII")));
+                let (piece, next_ns) = slow.next();
+                sent.push((now_ns, str::from_utf8(piece).expect("ASCII")));
+                at_ns = next_ns;
             }
-            let sent: Vec<(u64, &str)> =
-                sent.iter().map(|(at, text)| (*at, text.as_str())).collect();
-            assert_eq!(sent, expected, "{whole:?}");
+            assert_eq!(sent, expected, "{body:?}");
         }
     }
 }

@@ -12,10 +12,11 @@ use trueload_wire::http2::frame::{ErrorCode, PREFACE};
 use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
 use trueload_wire::tls::Stage;
 
+use super::channel::Channel;
 use super::connection::{Connection, Http2, Pending, Speaks};
-use super::faults::{Fault, Slow};
-use super::response::{Answer, Route};
-use super::stream::{Next, Streamed};
+use super::faults::Fault;
+use super::response::Answer;
+use super::stream::Next;
 use super::waits::Wait;
 use super::{Closed, Server};
 use crate::protocol::{FaultsPlan, Http2Plan};
@@ -30,22 +31,6 @@ const LINGER_NS: u64 = 1_000_000_000;
 pub(super) struct Habits {
     config: Config,
     settings_delay_ns: u64,
-}
-
-/// The client has cancelled a stream in the middle of its answer.
-struct Gone;
-
-impl Answer {
-    fn on_stream(head: RequestHead<'_>) -> Self {
-        Answer {
-            route: Route::of(head.method, head.path()),
-            head_only: head.method == "HEAD",
-            keep_alive: true,
-            http10: false,
-            fault: Fault::None,
-            closes: false,
-        }
-    }
 }
 
 impl Server {
@@ -123,16 +108,16 @@ impl Server {
             return false;
         };
         let (mut rest, mut goes_on) = (bytes, true);
-        while goes_on
-            && let Some(event) =
-                http2.machine.next(&mut rest, &mut self.out, &mut Answer::on_stream)
-        {
+        let mut make = |head: RequestHead<'_>| Answer::to(head.method, head.path());
+        while goes_on && let Some(event) = http2.machine.next(&mut rest, &mut self.out, &mut make) {
             goes_on = match event {
                 Event::Request { stream, made } => {
                     self.answer_stream(net, connection, &mut http2, stream, made)
                 }
                 Event::Gone { stream } => {
-                    self.gone(net.now_ns(), connection.token, &mut http2, stream);
+                    if http2.pending.remove(&stream).is_some() {
+                        self.gone(net.now_ns(), connection.token);
+                    }
                     true
                 }
                 Event::Refused => true,
@@ -188,7 +173,10 @@ impl Server {
         }
         let plain = matches!(answer.fault, Fault::None | Fault::Error) && !answer.is_streamed();
         if wait_ns == 0 && plain {
-            self.write_on_stream(now_ns, token.index, http2, stream, answer);
+            let (block, body) = self.responses.of_stream(answer);
+            http2.machine.answer(stream, &block, body, &mut self.out);
+            drop(block);
+            self.end_on_stream(now_ns, token.index, http2, answer);
             return !answer.closes;
         }
         let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
@@ -198,22 +186,7 @@ impl Server {
         true
     }
 
-    /// Writes an answer. If it closes the connection, GOAWAY follows, unless the close is silent.
-    #[inline]
-    fn write_on_stream(
-        &mut self,
-        now_ns: u64,
-        key: u32,
-        http2: &mut Http2,
-        stream: u32,
-        answer: Answer,
-    ) {
-        let (block, body) = self.responses.of_stream(answer);
-        http2.machine.answer(stream, &block, body, &mut self.out);
-        drop(block);
-        self.end_on_stream(now_ns, key, http2, answer);
-    }
-
+    /// Ends an answer. If it closes the connection, GOAWAY follows, unless the close is silent.
     #[inline]
     fn end_on_stream(&mut self, now_ns: u64, key: u32, http2: &mut Http2, answer: Answer) {
         let silently = self.faults.as_ref().is_some_and(|faults| faults.plan.close_silently);
@@ -224,12 +197,10 @@ impl Server {
     }
 
     /// Handles a request whose stream is gone before its answer.
-    fn gone(&mut self, now_ns: u64, token: Token, http2: &mut Http2, stream: u32) {
-        if http2.pending.remove(&stream).is_some() {
-            self.watch.seen.waiting -= 1;
-            self.watch.seen.aborted += 1;
-            self.record(|record| record.unanswered(now_ns, token.index, true));
-        }
+    fn gone(&mut self, now_ns: u64, token: Token) {
+        self.watch.seen.waiting -= 1;
+        self.watch.seen.aborted += 1;
+        self.record(|record| record.unanswered(now_ns, token.index, true));
     }
 
     /// Writes the due answer of a stream, or SETTINGS that were delayed. Returns whether the
@@ -250,116 +221,43 @@ impl Server {
         let (now_ns, token) = (net.now_ns(), connection.token);
         let Some(mut pending) = http2.pending.remove(&wait.stream) else { return true };
         let answer = pending.answer;
-        if answer.fault == Fault::Slow || answer.fault == Fault::Cut || answer.is_streamed() {
-            let due_ns = if answer.is_streamed() {
-                self.write_parts_on_stream(now_ns, http2, wait.stream, &mut pending)
-            } else if answer.fault == Fault::Cut {
-                self.cut_on_stream(http2, wait.stream, answer)
-            } else {
-                self.write_piece_on_stream(now_ns, http2, wait.stream, &mut pending)
-            };
-            http2.pending.insert(wait.stream, pending);
-            match due_ns {
-                Ok(Some(due_ns)) => self.wait_for(token, wait.stream, due_ns),
-                Ok(None) => {
-                    http2.pending.remove(&wait.stream);
-                    self.watch.seen.waiting -= 1;
-                    self.end_on_stream(now_ns, token.index, http2, answer);
-                    return !answer.closes && !http2.machine.is_drained();
-                }
-                Err(Gone) => self.gone(now_ns, token, http2, wait.stream),
+        let mut channel = Channel::Stream { machine: &mut http2.machine, stream: wait.stream };
+        let next = match answer.fault {
+            _ if answer.is_streamed() => self.write_parts(now_ns, &mut pending, &mut channel),
+            Fault::Cut => {
+                channel.head(&self.responses, answer, &mut self.out);
+                let half = answer.body().len() / 2;
+                channel.body(&answer.body()[..half], false, &mut self.out);
+                Next::Cut
             }
-            return true;
+            Fault::Slow => self.write_piece(now_ns, &mut pending, &mut channel),
+            _ => {
+                let (block, body) = self.responses.of_stream(answer);
+                http2.machine.answer(wait.stream, &block, body, &mut self.out);
+                Next::End
+            }
+        };
+        match next {
+            Next::Part(due_ns) => {
+                http2.pending.insert(wait.stream, pending);
+                self.wait_for(token, wait.stream, due_ns);
+                return true;
+            }
+            Next::Cut | Next::Gone => {
+                if next == Next::Cut {
+                    http2.machine.reset(wait.stream, ErrorCode::InternalError, &mut self.out);
+                    self.note_fault(Fault::Cut);
+                }
+                self.gone(now_ns, token);
+                return true;
+            }
+            Next::End => {}
         }
         self.watch.seen.waiting -= 1;
-        self.write_on_stream(now_ns, token.index, http2, wait.stream, answer);
-        if answer.route.wait_ns() > 0 {
+        self.end_on_stream(now_ns, token.index, http2, answer);
+        if answer.route.wait_ns() > 0 && answer.fault != Fault::Slow {
             self.leaves(now_ns, wait.due_ns);
         }
         !answer.closes && !http2.machine.is_drained()
-    }
-
-    /// Writes half of an answer, and resets its stream.
-    fn cut_on_stream(
-        &mut self,
-        http2: &mut Http2,
-        stream: u32,
-        answer: Answer,
-    ) -> Result<Option<u64>, Gone> {
-        let (block, body) = self.responses.of_stream(answer);
-        http2.machine.answer_head(stream, &block, &mut self.out);
-        drop(block);
-        http2.machine.answer_body(stream, &body[..body.len() / 2], false, &mut self.out);
-        self.reset_cut(http2, stream);
-        Err(Gone)
-    }
-
-    fn reset_cut(&mut self, http2: &mut Http2, stream: u32) {
-        http2.machine.reset(stream, ErrorCode::InternalError, &mut self.out);
-        self.note_fault(Fault::Cut);
-    }
-
-    /// Writes the parts of a stream that are due, before the first of them its head; returns the
-    /// time of the part after them.
-    fn write_parts_on_stream(
-        &mut self,
-        now_ns: u64,
-        http2: &mut Http2,
-        stream: u32,
-        pending: &mut Pending,
-    ) -> Result<Option<u64>, Gone> {
-        let answer = pending.answer;
-        let Some(shape) = answer.stream() else { return Err(Gone) };
-        let stall_ns = self.stall_ns(answer.fault);
-        if pending.streamed.is_none() {
-            let (block, _) = self.responses.of_stream(answer);
-            http2.machine.answer_head(stream, &block, &mut self.out);
-        }
-        let streamed = pending
-            .streamed
-            .get_or_insert_with(|| Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns)));
-        loop {
-            let (content, ends) = match streamed.next() {
-                Next::Part(due_ns) if due_ns > now_ns => return Ok(Some(due_ns)),
-                Next::Part(due_ns) => {
-                    self.leaves(now_ns, due_ns);
-                    streamed.write_part(&mut self.part);
-                    (self.part.as_str(), false)
-                }
-                Next::End => (streamed.end(), true),
-                Next::Cut => {
-                    self.reset_cut(http2, stream);
-                    return Err(Gone);
-                }
-            };
-            if !http2.machine.answer_body(stream, content.as_bytes(), ends, &mut self.out) {
-                return Err(Gone);
-            }
-            if ends {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Writes the next piece of a slow answer; returns the time of the piece after it.
-    fn write_piece_on_stream(
-        &mut self,
-        now_ns: u64,
-        http2: &mut Http2,
-        stream: u32,
-        pending: &mut Pending,
-    ) -> Result<Option<u64>, Gone> {
-        if pending.slow.is_none() {
-            let (block, body) = self.responses.of_stream(pending.answer);
-            let over_ns = self.faults.as_ref().map_or(0, |faults| faults.plan.slow_ns);
-            pending.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
-            http2.machine.answer_head(stream, &block, &mut self.out);
-            drop(block);
-            self.note_fault(Fault::Slow);
-        }
-        let mut piece = Vec::new();
-        let next_ns = pending.slow.as_mut().and_then(|slow| slow.next(&mut piece));
-        let there = http2.machine.answer_body(stream, &piece, next_ns.is_none(), &mut self.out);
-        if there { Ok(next_ns) } else { Err(Gone) }
     }
 }

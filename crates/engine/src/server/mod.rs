@@ -8,6 +8,7 @@
 
 pub mod websocket;
 
+mod channel;
 mod connection;
 mod due;
 mod echo;
@@ -196,7 +197,9 @@ impl Server {
                     bytes = &bytes[consumed..];
                     continue;
                 }
-                Ok((consumed, FedRequest::Complete(request))) => (consumed, Answer::to(&request)),
+                Ok((consumed, FedRequest::Complete(request))) => {
+                    (consumed, Answer::to_http1(&request))
+                }
                 Err(_) => {
                     self.malformed();
                     // If the connection may be meant for HTTP/2, it is unknown whether the peer

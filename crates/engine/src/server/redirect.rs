@@ -3,8 +3,10 @@
 
 use trueload_wire::message::is_redirect;
 
+use super::stream::number;
+
 /// The longest chain.
-const STEPS_MOST: u8 = 100;
+const STEPS_MOST: u64 = 100;
 
 /// The rest of a chain of redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +20,9 @@ impl Chain {
     /// Reads `N` or `N/STATUS`.
     pub(super) fn read(path: &str) -> Option<Self> {
         let (steps, status) = path.split_once('/').unwrap_or((path, "302"));
-        let plain = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-        let left =
-            steps.parse().ok().filter(|left| plain(steps) && (1..=STEPS_MOST).contains(left));
-        let status = status.parse().ok().filter(|code| plain(status) && is_redirect(*code));
-        Some(Chain { left: left?, status: status? })
+        let left = number(steps, STEPS_MOST).filter(|left| *left > 0)? as u8;
+        let status = number(status, 999)? as u16;
+        is_redirect(status).then_some(Chain { left, status })
     }
 
     /// Where it leads.

@@ -11,7 +11,7 @@ use trueload_wire::http2::hpack::literal;
 
 use super::faults::Fault;
 use super::redirect::Chain;
-use super::stream::Shape;
+use super::stream::{Shape, number};
 
 /// The longest wait that `/wait/MS` grants: an hour.
 const WAIT_MS_MOST: u64 = 3_600_000;
@@ -53,23 +53,19 @@ impl Route {
             "/bytes/65536" => Route::Bytes65536,
             "/item" if method == "POST" => Route::Created,
             "/item" => Route::Item,
-            _ if path.starts_with("/item/") => Route::Item,
-            _ if path.starts_with("/stream/") => {
-                let shape = Shape::read(&path["/stream/".len()..], WAIT_MS_MOST);
-                shape.map_or(Route::Unknown, Route::Stream)
-            }
-            _ if path.starts_with("/redirect/") => {
-                let chain = Chain::read(&path["/redirect/".len()..]);
-                chain.map_or(Route::Unknown, Route::Redirect)
-            }
-            _ => match path.strip_prefix("/wait/").map(str::as_bytes) {
-                Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
-                    let ms = path["/wait/".len()..].parse::<u64>().ok();
-                    let ms = ms.filter(|ms| *ms <= WAIT_MS_MOST);
-                    ms.map_or(Route::Unknown, |ms| Route::Wait { ns: ms * 1_000_000 })
-                }
-                _ => Route::Unknown,
-            },
+            _ => Route::of_name(path).unwrap_or(Route::Unknown),
+        }
+    }
+
+    /// The target of a path that says more behind its name.
+    fn of_name(path: &str) -> Option<Self> {
+        let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
+        match name {
+            "item" => Some(Route::Item),
+            "stream" => Shape::read(rest, WAIT_MS_MOST).map(Route::Stream),
+            "redirect" => Chain::read(rest).map(Route::Redirect),
+            "wait" => number(rest, WAIT_MS_MOST).map(|ms| Route::Wait { ns: ms * 1_000_000 }),
+            _ => None,
         }
     }
 
@@ -121,18 +117,23 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn to(request: &Request<'_>) -> Self {
-        let route = Route::of(request.method, request.path());
+    /// The answer to a request that leaves its connection open.
+    pub(super) fn to(method: &str, path: &str) -> Self {
+        let route = Route::of(method, path);
+        Answer { route, head_only: method == "HEAD", ..HELLO }
+    }
+
+    /// The answer to a request of HTTP/1.
+    pub(super) fn to_http1(request: &Request<'_>) -> Self {
+        let answer = Answer::to(request.method, request.path());
         // In HTTP/1.0 only the close of the connection can end a stream.
-        let ends = request.http10 && matches!(route, Route::Stream(_));
-        Answer {
-            route,
-            head_only: request.method == "HEAD",
-            keep_alive: request.keep_alive && !ends,
-            http10: request.http10,
-            fault: Fault::None,
-            closes: false,
-        }
+        let ends = request.http10 && matches!(answer.route, Route::Stream(_));
+        Answer { keep_alive: request.keep_alive && !ends, http10: request.http10, ..answer }
+    }
+
+    /// Its body; empty if it is sent in parts.
+    pub(super) fn body(self) -> &'static [u8] {
+        if self.head_only { &[] } else { PARTS[place_of(self)].2 }
     }
 
     /// The stream that is its body, if it has one.
@@ -313,8 +314,7 @@ impl Responses {
     /// The answer on an HTTP/2 stream: the block of its fields, and its body.
     #[inline]
     pub(super) fn of_stream(&self, answer: Answer) -> (Cow<'_, [u8]>, &'static [u8]) {
-        let place = place_of(answer);
-        let body = if answer.head_only { &[] } else { PARTS[place].2 };
+        let (place, body) = (place_of(answer), answer.body());
         let Some(chain) = redirect(answer) else {
             return (Cow::Borrowed(&self.blocks[place]), body);
         };

@@ -5,12 +5,17 @@
 //! way: the stream is cut, or stalls.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use super::faults::Fault;
 
 /// The most parts of a stream: with so many it has a megabyte.
-const PARTS_MOST: u32 = 10_000;
+const PARTS_MOST: u64 = 10_000;
+
+/// A number of decimal digits alone, which is `most` at most.
+pub(super) fn number(digits: &str, most: u64) -> Option<u64> {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|number| plain && *number <= most)
+}
 
 /// What a stream consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,17 +34,13 @@ impl Shape {
             None => (path, false),
         };
         let (parts, ms) = numbers.split_once('/')?;
-        let number = |digits: &str| {
-            let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-            digits.parse::<u64>().ok().filter(|_| plain)
-        };
-        let parts = number(parts).filter(|parts| (1..=PARTS_MOST.into()).contains(parts))?;
-        let ms = number(ms).filter(|ms| *ms <= ms_most)?;
-        Some(Shape { parts: parts as u32, gap_ns: ms * 1_000_000, lines })
+        let parts = number(parts, PARTS_MOST).filter(|parts| *parts > 0)?;
+        let gap_ns = number(ms, ms_most)? * 1_000_000;
+        Some(Shape { parts: parts as u32, gap_ns, lines })
     }
 }
 
-/// The content that comes next.
+/// What comes next of an answer that is sent bit by bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A part is due at this time.
@@ -48,6 +49,8 @@ pub(super) enum Next {
     End,
     /// Nothing: the stream is cut here.
     Cut,
+    /// Nothing: the client has cancelled it.
+    Gone,
 }
 
 /// A stream that is being sent.
@@ -101,22 +104,6 @@ impl Streamed {
     }
 }
 
-/// Appends a chunk of HTTP/1.1; if the answer is not chunked, its content alone.
-pub(super) fn write_chunk(out: &mut Vec<u8>, content: &str, chunked: bool) {
-    if chunked {
-        // Writing to a vector cannot fail.
-        let _ = write!(out, "{:x}\r\n{content}\r\n", content.len());
-    } else {
-        out.extend_from_slice(content.as_bytes());
-    }
-}
-
-pub(super) fn write_last_chunk(out: &mut Vec<u8>, chunked: bool) {
-    if chunked {
-        out.extend_from_slice(b"0\r\n\r\n");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,17 +150,5 @@ mod tests {
         assert_eq!(played(4, Fault::Cut), (vec![510, 520], Next::Cut));
         assert_eq!(played(1, Fault::Cut), (vec![], Next::Cut));
         assert_eq!(played(4, Fault::Stall), (vec![510, 520, 1530, 1540], Next::End));
-    }
-
-    #[test]
-    fn chunks_have_their_length_in_hexadecimal() {
-        let mut out = Vec::new();
-        write_chunk(&mut out, "data: 0123456789\n\n", true);
-        write_last_chunk(&mut out, true);
-        assert_eq!(out, b"12\r\ndata: 0123456789\n\n\r\n0\r\n\r\n");
-        out.clear();
-        write_chunk(&mut out, "{}\n", false);
-        write_last_chunk(&mut out, false);
-        assert_eq!(out, b"{}\n");
     }
 }

@@ -33,11 +33,6 @@ impl Program for UdpEcho {
         self.watch.wake(|| None);
     }
 
-    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
-        net.close(token);
-        token.index
-    }
-
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
 
     #[inline]

@@ -194,7 +194,7 @@ impl Peer {
             let frame = self.heard.drain(..HEADER_BYTES + header.len as usize);
             let block = &frame.as_slice()[HEADER_BYTES..];
             let (mut method, mut path) = (String::new(), String::new());
-            if header.kind == Kind::Headers {
+            if header.kind == Kind::HEADERS {
                 let read = |field: trueload_wire::http2::hpack::Field<'_>| {
                     let value = || String::from_utf8_lossy(field.value).into_owned();
                     match field.name {

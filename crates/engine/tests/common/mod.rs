@@ -29,6 +29,8 @@ pub fn config(timeout_ns: u64) -> Config {
         seed: 0,
         thread: 0,
         threads: 1,
+        origin: 0,
+        origins: 1,
         places: None,
         turns: None,
     }

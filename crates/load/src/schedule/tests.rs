@@ -185,7 +185,7 @@ proptest! {
             let mut own = Vec::new();
             for thread in 0..threads {
                 let places = Some(places.clone());
-                let schedule = Schedule::of_origin(&stages, arrivals, thread, threads, places);
+                let schedule = Schedule::from(&stages, arrivals, thread, threads, places, 0);
                 own.extend(drawn(schedule));
             }
             own.sort_unstable();

@@ -8,7 +8,7 @@ use trueload_sim::scenario::Accept;
 use trueload_wire::message;
 use trueload_wire::shootout::{Asked, Dialect, Due, STAMP_BYTES};
 use trueload_wire::websocket::server::Opening;
-use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, send};
+use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, fake, send};
 
 /// How it errs; clients are numbered as they connect, broadcasts from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,9 +287,9 @@ impl Server {
         let kind = if is_text { Kind::Text } else { Kind::Binary };
         if self.fault == Fault::Verbose && message.len() > 10 {
             let (head, tail) = message.split_at(message.len() / 2);
-            send::fragment(&mut frame, Some(kind), false, head, None);
-            send::ping(&mut frame, b"there?", None);
-            send::fragment(&mut frame, None, true, tail, None);
+            fake::fragment(&mut frame, Some(kind), false, head, None);
+            fake::ping(&mut frame, b"there?", None);
+            fake::fragment(&mut frame, None, true, tail, None);
         } else {
             send::message(&mut frame, kind, message, None);
         }

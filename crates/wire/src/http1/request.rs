@@ -111,8 +111,7 @@ impl RequestParser {
     /// Feeds bytes. Returns how many of them belong to this request, and the result. After
     /// [`FedRequest::Complete`] the parser awaits the next request, to which the remaining bytes
     /// belong. If the bytes cannot be a legal request, the error occurs at the same byte however
-    /// the input was split. After it, every call returns the same error until
-    /// [`reset`](Self::reset).
+    /// the input was split. After it, every call returns the same error.
     pub fn feed<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -209,11 +208,6 @@ impl RequestParser {
     /// Whether any byte of the awaited request has come.
     pub fn started(&self) -> bool {
         self.at != At::RequestLine || self.head_bytes > 0
-    }
-
-    /// Resets everything, including a refusal.
-    pub fn reset(&mut self) {
-        *self = Self::default();
     }
 
     /// The bytes held on the heap: method and target of a request that was split, or a refusal.

@@ -69,32 +69,14 @@ impl StatusLine {
 
     /// Takes everything before the reason of a final response at once, if it is all available.
     fn plain_start(&mut self, bytes: &[u8]) -> usize {
-        let Some(start) = bytes.first_chunk::<13>().filter(|_| self.at == 0) else {
-            return 0;
-        };
-        let [
-            b'H',
-            b'T',
-            b'T',
-            b'P',
-            b'/',
-            b'1',
-            b'.',
-            minor @ (b'0' | b'1'),
-            b' ',
-            digits @ ..,
-            b' ',
-        ] = start
-        else {
-            return 0;
-        };
-        let [b'2'..=b'9', b'0'..=b'9', b'0'..=b'9'] = digits else {
-            return 0;
-        };
+        let start = bytes.first_chunk::<13>().filter(|_| self.at == 0);
+        let rest = start.and_then(|start| start.strip_prefix(PREFIX));
+        let Some([minor @ (b'0' | b'1'), b' ', digits @ .., b' ']) = rest else { return 0 };
+        let [b'2'..=b'9', b'0'..=b'9', b'0'..=b'9'] = digits else { return 0 };
         self.http10 = *minor == b'0';
         self.status = digits.iter().fold(0, |all, digit| all * 10 + u16::from(digit - b'0'));
         self.at = REASON_AT;
-        start.len()
+        usize::from(REASON_AT)
     }
 
     fn byte(&mut self, byte: u8, informational: bool) -> Result<(), ParseError> {

@@ -27,68 +27,31 @@ pub mod flags {
     pub const PRIORITY: u8 = 0x20;
 }
 
-/// The type of a frame.
+/// The type of a frame. Types that RFC 9113 does not define are to be ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A part of a body.
-    Data,
-    /// The fields that begin a stream, or the trailers that end it.
-    Headers,
-    /// Deprecated, and ignored.
-    Priority,
-    /// Ends a stream immediately.
-    RstStream,
-    /// Announces what the other side may do.
-    Settings,
-    /// Announces a stream that the server is about to begin.
-    PushPromise,
-    /// Must be answered with the same bytes.
-    Ping,
-    /// Announces that the sender accepts no streams above a number.
-    GoAway,
-    /// Grants more room for DATA.
-    WindowUpdate,
-    /// Continues a block of fields.
-    Continuation,
-    /// A type that RFC 9113 does not define; to be ignored.
-    Unknown(u8),
-}
+pub struct Kind(pub u8);
 
 impl Kind {
-    /// The type as encoded in the frame.
-    #[inline]
-    pub fn bits(self) -> u8 {
-        match self {
-            Kind::Data => 0,
-            Kind::Headers => 1,
-            Kind::Priority => 2,
-            Kind::RstStream => 3,
-            Kind::Settings => 4,
-            Kind::PushPromise => 5,
-            Kind::Ping => 6,
-            Kind::GoAway => 7,
-            Kind::WindowUpdate => 8,
-            Kind::Continuation => 9,
-            Kind::Unknown(bits) => bits,
-        }
-    }
-
-    #[inline]
-    pub(super) fn of(bits: u8) -> Self {
-        match bits {
-            0 => Kind::Data,
-            1 => Kind::Headers,
-            2 => Kind::Priority,
-            3 => Kind::RstStream,
-            4 => Kind::Settings,
-            5 => Kind::PushPromise,
-            6 => Kind::Ping,
-            7 => Kind::GoAway,
-            8 => Kind::WindowUpdate,
-            9 => Kind::Continuation,
-            bits => Kind::Unknown(bits),
-        }
-    }
+    /// A part of a body.
+    pub const DATA: Kind = Kind(0);
+    /// The fields that begin a stream, or the trailers that end it.
+    pub const HEADERS: Kind = Kind(1);
+    /// Deprecated, and ignored.
+    pub const PRIORITY: Kind = Kind(2);
+    /// Ends a stream immediately.
+    pub const RST_STREAM: Kind = Kind(3);
+    /// Announces what the other side may do.
+    pub const SETTINGS: Kind = Kind(4);
+    /// Announces a stream that the server is about to begin.
+    pub const PUSH_PROMISE: Kind = Kind(5);
+    /// Must be answered with the same bytes.
+    pub const PING: Kind = Kind(6);
+    /// Announces that the sender accepts no streams above a number.
+    pub const GOAWAY: Kind = Kind(7);
+    /// Grants more room for DATA.
+    pub const WINDOW_UPDATE: Kind = Kind(8);
+    /// Continues a block of fields.
+    pub const CONTINUATION: Kind = Kind(9);
 }
 
 /// The reason why a stream or a connection ends (RFC 9113 §7).
@@ -170,7 +133,7 @@ impl Header {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = *bytes;
         Header {
             len: u32::from_be_bytes([0, l0, l1, l2]),
-            kind: Kind::of(kind),
+            kind: Kind(kind),
             flags,
             stream: u32::from_be_bytes([s0, s1, s2, s3]) & STREAM_MOST,
         }
@@ -181,7 +144,7 @@ impl Header {
     pub fn bytes(&self) -> [u8; HEADER_BYTES] {
         let [_, l0, l1, l2] = self.len.to_be_bytes();
         let [s0, s1, s2, s3] = self.stream.to_be_bytes();
-        [l0, l1, l2, self.kind.bits(), self.flags, s0, s1, s2, s3]
+        [l0, l1, l2, self.kind.0, self.flags, s0, s1, s2, s3]
     }
 
     /// Appends the header.
@@ -200,14 +163,14 @@ impl Header {
 /// Appends a DATA frame.
 pub fn write_data(out: &mut Vec<u8>, stream: u32, bytes: &[u8], end_stream: bool) {
     let flags = if end_stream { flags::END_STREAM } else { 0 };
-    Header { len: bytes.len() as u32, kind: Kind::Data, flags, stream }.write(out);
+    Header { len: bytes.len() as u32, kind: Kind::DATA, flags, stream }.write(out);
     out.extend_from_slice(bytes);
 }
 
 /// Appends a block of fields: HEADERS and as many CONTINUATION frames as needed, with at most
 /// `frame_bytes` of payload each.
 pub fn write_block(out: &mut Vec<u8>, stream: u32, block: &[u8], ends: bool, frame_bytes: u32) {
-    let mut kind = Kind::Headers;
+    let mut kind = Kind::HEADERS;
     let mut flags = if ends { flags::END_STREAM } else { 0 };
     let mut rest = block;
     loop {
@@ -218,32 +181,32 @@ pub fn write_block(out: &mut Vec<u8>, stream: u32, block: &[u8], ends: bool, fra
         if behind.is_empty() {
             return;
         }
-        (kind, flags, rest) = (Kind::Continuation, 0, behind);
+        (kind, flags, rest) = (Kind::CONTINUATION, 0, behind);
     }
 }
 
 /// Appends RST_STREAM.
 pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
-    Header { len: 4, kind: Kind::RstStream, flags: 0, stream }.write(out);
+    Header { len: 4, kind: Kind::RST_STREAM, flags: 0, stream }.write(out);
     out.extend_from_slice(&(code as u32).to_be_bytes());
 }
 
 /// Appends an acknowledgement of SETTINGS.
 pub fn write_settings_ack(out: &mut Vec<u8>) {
-    Header { len: 0, kind: Kind::Settings, flags: flags::ACK, stream: 0 }.write(out);
+    Header { len: 0, kind: Kind::SETTINGS, flags: flags::ACK, stream: 0 }.write(out);
 }
 
 /// Appends a PING or the answer to one.
 pub fn write_ping(out: &mut Vec<u8>, payload: [u8; 8], ack: bool) {
     let flags = if ack { flags::ACK } else { 0 };
-    Header { len: 8, kind: Kind::Ping, flags, stream: 0 }.write(out);
+    Header { len: 8, kind: Kind::PING, flags, stream: 0 }.write(out);
     out.extend_from_slice(&payload);
 }
 
 /// Appends GOAWAY: streams above `last` are not accepted. The text helps to debug the peer.
 pub fn write_goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode, text: &str) {
     let len = 8 + text.len() as u32;
-    Header { len, kind: Kind::GoAway, flags: 0, stream: 0 }.write(out);
+    Header { len, kind: Kind::GOAWAY, flags: 0, stream: 0 }.write(out);
     out.extend_from_slice(&last.to_be_bytes());
     out.extend_from_slice(&(code as u32).to_be_bytes());
     out.extend_from_slice(text.as_bytes());
@@ -252,7 +215,7 @@ pub fn write_goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode, text: &str) {
 /// Appends WINDOW_UPDATE for a stream, or for the connection if `stream` is 0.
 #[inline]
 pub fn write_window_update(out: &mut Vec<u8>, stream: u32, by: u32) {
-    Header { len: 4, kind: Kind::WindowUpdate, flags: 0, stream }.write(out);
+    Header { len: 4, kind: Kind::WINDOW_UPDATE, flags: 0, stream }.write(out);
     out.extend_from_slice(&by.to_be_bytes());
 }
 
@@ -265,7 +228,7 @@ mod tests {
         for len in [0, 1, 255, 256, 65_536, FRAME_BYTES_MOST] {
             for bits in 0..=12 {
                 for stream in [0, 1, 257, STREAM_MOST] {
-                    let header = Header { len, kind: Kind::of(bits), flags: bits ^ 0xff, stream };
+                    let header = Header { len, kind: Kind(bits), flags: bits ^ 0xff, stream };
                     let mut bytes = header.bytes();
                     assert_eq!(Header::read(&bytes), header);
                     assert_eq!(bytes[3], bits);
@@ -295,8 +258,8 @@ mod tests {
             while let Some((bytes, behind)) = rest.split_first_chunk::<HEADER_BYTES>() {
                 let header = Header::read(bytes);
                 let first = found.is_empty();
-                assert_eq!(header.kind == Kind::Headers, first);
-                assert_eq!(header.kind == Kind::Continuation, !first);
+                assert_eq!(header.kind == Kind::HEADERS, first);
+                assert_eq!(header.kind == Kind::CONTINUATION, !first);
                 assert_eq!(header.has(flags::END_STREAM), first);
                 rest = &behind[header.len as usize..];
                 assert_eq!(header.has(flags::END_HEADERS), rest.is_empty());

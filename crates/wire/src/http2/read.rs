@@ -127,7 +127,7 @@ struct Open {
 #[derive(Debug)]
 pub struct Reader {
     /// The largest payload that is accepted.
-    frame_bytes: u32,
+    pub(super) frame_bytes: u32,
     open: Option<Open>,
     /// The beginning of a frame that was cut.
     aside: Vec<u8>,
@@ -142,11 +142,6 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Raises the limit on payloads that the peer may send, after it was announced.
-    pub fn set_frame_bytes(&mut self, most: u32) {
-        self.frame_bytes = most;
-    }
-
     /// Whether a frame has begun and is not complete.
     pub fn is_within_frame(&self) -> bool {
         self.open.is_some() || !(self.aside.is_empty() || self.handed_out)
@@ -183,7 +178,7 @@ impl Reader {
         };
         let header = Header::read(bytes);
         self.check(&header)?;
-        if header.kind == Kind::Data {
+        if header.kind == Kind::DATA {
             return self.begin_data(header, behind, input);
         }
         let Some((payload, behind)) = behind.split_at_checked(header.len as usize) else {
@@ -206,7 +201,7 @@ impl Reader {
         };
         let header = Header::read(bytes);
         self.check(&header)?;
-        if header.kind == Kind::Data {
+        if header.kind == Kind::DATA {
             // Only the byte with the padding length is put aside, none of the payload.
             if header.has(flags::PADDED) && header.len > 0 {
                 self.put_aside(input, (HEADER_BYTES + 1).saturating_sub(self.aside.len()));
@@ -281,9 +276,10 @@ impl Reader {
             return Err(Violation::of_connection(ErrorCode::FrameSizeError, why));
         }
         let of_connection = match header.kind {
-            Kind::Settings | Kind::Ping | Kind::GoAway => true,
-            Kind::WindowUpdate | Kind::Unknown(_) => return Ok(()),
-            _ => false,
+            Kind::SETTINGS | Kind::PING | Kind::GOAWAY => true,
+            Kind::DATA | Kind::HEADERS | Kind::PRIORITY | Kind::RST_STREAM => false,
+            Kind::PUSH_PROMISE | Kind::CONTINUATION => false,
+            _ => return Ok(()),
         };
         if of_connection != (header.stream == 0) {
             return Err(Violation::protocol(match of_connection {
@@ -326,14 +322,14 @@ fn be_u32(bytes: [u8; 4]) -> u32 {
 fn read_frame<'a>(header: &Header, payload: &'a [u8]) -> Result<Frame<'a>, Violation> {
     let Header { stream, .. } = *header;
     Ok(match header.kind {
-        Kind::Headers => return read_headers(header, payload),
-        Kind::Settings if header.has(flags::ACK) => match payload {
+        Kind::HEADERS => return read_headers(header, payload),
+        Kind::SETTINGS if header.has(flags::ACK) => match payload {
             [] => Frame::SettingsAck,
             _ => return Err(BAD_LENGTH),
         },
-        Kind::Settings if payload.len().is_multiple_of(6) => Frame::Settings(payload),
-        Kind::Settings => return Err(BAD_LENGTH),
-        Kind::WindowUpdate => {
+        Kind::SETTINGS if payload.len().is_multiple_of(6) => Frame::Settings(payload),
+        Kind::SETTINGS => return Err(BAD_LENGTH),
+        Kind::WINDOW_UPDATE => {
             let by = be_u32(payload.try_into().map_err(|_| BAD_LENGTH)?) & STREAM_MOST;
             if by == 0 {
                 let (code, why) = (ErrorCode::ProtocolError, "WINDOW_UPDATE of 0");
@@ -344,40 +340,40 @@ fn read_frame<'a>(header: &Header, payload: &'a [u8]) -> Result<Frame<'a>, Viola
             }
             Frame::WindowUpdate { stream, by }
         }
-        Kind::Ping => {
+        Kind::PING => {
             let payload = payload.try_into().map_err(|_| BAD_LENGTH)?;
             Frame::Ping { ack: header.has(flags::ACK), payload }
         }
-        Kind::RstStream => {
+        Kind::RST_STREAM => {
             let code = be_u32(payload.try_into().map_err(|_| BAD_LENGTH)?);
             Frame::Reset { stream, code: ErrorCode::of(code) }
         }
-        Kind::GoAway => match *payload {
+        Kind::GOAWAY => match *payload {
             [l0, l1, l2, l3, c0, c1, c2, c3, ..] => Frame::GoAway {
                 last: be_u32([l0, l1, l2, l3]) & STREAM_MOST,
                 code: ErrorCode::of(be_u32([c0, c1, c2, c3])),
             },
             _ => return Err(BAD_LENGTH),
         },
-        Kind::Continuation => {
+        Kind::CONTINUATION => {
             let end_block = header.has(flags::END_HEADERS);
             Frame::Continuation { stream, end_block, part: payload }
         }
-        Kind::Priority => {
+        Kind::PRIORITY => {
             let Ok([d0, d1, d2, d3, _]) = <[u8; 5]>::try_from(payload) else {
                 let (code, why) = (ErrorCode::FrameSizeError, BAD_LENGTH.why);
                 return Err(Violation::of_stream(stream, code, why));
             };
             Frame::Priority { stream, depends_on: be_u32([d0, d1, d2, d3]) & STREAM_MOST }
         }
-        Kind::PushPromise => {
+        Kind::PUSH_PROMISE => {
             let rest = unpadded(header, payload)?;
             let (promised, part) = rest.split_first_chunk::<4>().ok_or(BAD_LENGTH)?;
             let promised = be_u32(*promised) & STREAM_MOST;
             let end_block = header.has(flags::END_HEADERS);
             Frame::Push { stream, promised, end_block, part }
         }
-        Kind::Data | Kind::Unknown(_) => Frame::Unknown,
+        _ => Frame::Unknown,
     })
 }
 

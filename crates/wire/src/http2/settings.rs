@@ -97,7 +97,7 @@ pub fn parameters(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> + '_ {
 /// Appends a SETTINGS frame with these parameters.
 pub fn write(out: &mut Vec<u8>, parameters: &[(u16, u32)]) {
     let len = 6 * parameters.len() as u32;
-    Header { len, kind: Kind::Settings, flags: 0, stream: 0 }.write(out);
+    Header { len, kind: Kind::SETTINGS, flags: 0, stream: 0 }.write(out);
     for (parameter, value) in parameters {
         out.extend_from_slice(&parameter.to_be_bytes());
         out.extend_from_slice(&value.to_be_bytes());

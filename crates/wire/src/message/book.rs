@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::location::Location;
 use super::places::Part;
+use super::redirect::Location;
 use super::rules::Rules;
 use crate::parts::{Arrived, Streaming, Whole};
 

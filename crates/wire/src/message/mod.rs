@@ -5,22 +5,16 @@
 
 mod book;
 pub(crate) mod cookies;
-mod limits;
-mod location;
 pub(crate) mod places;
 mod redirect;
 mod request;
 mod resolve;
 mod rules;
-mod turn;
 
 pub use book::{Book, Event, Head, Wants};
 pub use cookies::Site;
-pub use limits::Limits;
-pub use location::Location;
-pub use places::{BUILT_IN, Filling, Part, is_name, mark_used};
-pub use redirect::{LOCATION_BYTES_MOST, Unfollowed, becomes_get, is_redirect};
+pub use places::{BUILT_IN, Filling, Part, Turn, is_name, mark_used};
+pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};
-pub use rules::Rules;
-pub use turn::Turn;
+pub use rules::{Limits, Rules};

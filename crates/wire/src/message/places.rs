@@ -10,8 +10,6 @@
 
 use std::sync::Arc;
 
-use super::turn::Turn;
-
 /// Names that a session may use without taking a value first; other requests have the first two.
 pub const BUILT_IN: [&str; 4] = ["counter", "random", "repeat", "vu"];
 const NAME_BYTES_MOST: usize = 64;
@@ -394,6 +392,21 @@ pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MOST]) -> &[u8] 
             return &digits[at..];
         }
     }
+}
+
+/// Which request of which session is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The number of the session: `{counter}`.
+    pub session: u64,
+    /// The number of the virtual user: `{vu}`.
+    pub user: u32,
+    /// The index of the step.
+    pub step: u32,
+    /// The number of the step's repetition, from 1: `{repeat}`.
+    pub repeat: u32,
+    /// The number of the request within the session, from 0.
+    pub request: u32,
 }
 
 #[cfg(test)]

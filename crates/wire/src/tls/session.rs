@@ -5,12 +5,13 @@
 //! connections of a thread share, so an idle connection holds no buffer.
 
 use std::fmt;
+use std::ops::Deref;
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
-    UnbufferedStatus, WriteTraffic,
+    UnbufferedConnectionCommon, UnbufferedStatus, WriteTraffic,
 };
 use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 use schemars::JsonSchema;
@@ -75,15 +76,12 @@ pub struct Secured {
 }
 
 /// Either end of a rustls connection.
-pub trait Endpoint {
+pub trait Endpoint: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     /// The data type that distinguishes the two ends.
     type Data;
 
     /// Reads records; see [`UnbufferedStatus`].
     fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
-
-    /// The state that both ends have in common.
-    fn common(&self) -> &CommonState;
 }
 
 impl Endpoint for UnbufferedClientConnection {
@@ -93,10 +91,6 @@ impl Endpoint for UnbufferedClientConnection {
     fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(input)
     }
-
-    fn common(&self) -> &CommonState {
-        self
-    }
 }
 
 impl Endpoint for UnbufferedServerConnection {
@@ -105,10 +99,6 @@ impl Endpoint for UnbufferedServerConnection {
     #[inline]
     fn process<'c, 'i>(&'c mut self, input: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data> {
         self.process_tls_records(input)
-    }
-
-    fn common(&self) -> &CommonState {
-        self
     }
 }
 
@@ -149,7 +139,7 @@ impl<E: Endpoint> Session<E> {
 
     /// The result of the handshake; none before it is done.
     pub fn secured(&self) -> Option<Secured> {
-        let common = self.endpoint.common();
+        let common: &CommonState = &self.endpoint;
         let suite = common.negotiated_cipher_suite()?.suite();
         let name = suite.as_str()?;
         Some(Secured {
@@ -166,12 +156,12 @@ impl<E: Endpoint> Session<E> {
 
     /// The application protocol, once the handshake has chosen one.
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.endpoint.common().alpn_protocol()
+        self.endpoint.alpn_protocol()
     }
 
     /// Whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
-        self.endpoint.common().handshake_kind() == Some(HandshakeKind::Resumed)
+        self.endpoint.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Appends the first bytes that this end sends.
@@ -243,7 +233,7 @@ impl<E: Endpoint> Session<E> {
     }
 
     fn finish_handshake(&mut self, closed: bool) -> Result<(), Failure> {
-        let common = self.endpoint.common();
+        let common: &CommonState = &self.endpoint;
         if common.is_handshaking() {
             return if closed { Err(Failure::eof()) } else { Ok(()) };
         }
@@ -264,11 +254,7 @@ impl<E: Endpoint> Session<E> {
         let records = plain.len() / RECORD_BYTES + 1;
         let room = plain.len() + records * RECORD_OVERHEAD_BYTES;
         with_traffic(&mut self.endpoint, &mut self.rest, sealed, |mut traffic, sealed| {
-            grow(sealed, room, |room| match traffic.encrypt(plain, room) {
-                Ok(written) => Ok(written),
-                Err(EncryptError::InsufficientSize(needed)) => Err(Some(needed)),
-                Err(EncryptError::EncryptExhausted) => Err(None),
-            });
+            grow(sealed, room, |room| traffic.encrypt(plain, room).map_err(needed));
         });
     }
 
@@ -278,10 +264,8 @@ impl<E: Endpoint> Session<E> {
             return;
         }
         with_traffic(&mut self.endpoint, &mut self.rest, sealed, |mut traffic, sealed| {
-            grow(sealed, RECORD_OVERHEAD_BYTES, |room| match traffic.queue_close_notify(room) {
-                Ok(written) => Ok(written),
-                Err(EncryptError::InsufficientSize(needed)) => Err(Some(needed)),
-                Err(EncryptError::EncryptExhausted) => Err(None),
+            grow(sealed, RECORD_OVERHEAD_BYTES, |room| {
+                traffic.queue_close_notify(room).map_err(needed)
             });
         });
     }
@@ -302,6 +286,14 @@ fn grow(
         written = write(&mut sealed[start..]);
     }
     sealed.truncate(start + written.unwrap_or(0));
+}
+
+/// The room that a write asks for; none if it can never succeed.
+fn needed(error: EncryptError) -> Option<InsufficientSizeError> {
+    match error {
+        EncryptError::InsufficientSize(needed) => Some(needed),
+        EncryptError::EncryptExhausted => None,
+    }
 }
 
 fn encode<D>(mut data: EncodeTlsData<'_, D>, sealed: &mut Vec<u8>) {
@@ -379,7 +371,7 @@ fn with_traffic<E: Endpoint>(
 
 /// Sends the alert for the peer after a failure.
 fn send_alert<E: Endpoint>(endpoint: &mut E, sealed: &mut Vec<u8>) {
-    while endpoint.common().wants_write() {
+    while endpoint.wants_write() {
         // Queued output comes before anything is read.
         let Ok(ConnectionState::EncodeTlsData(data)) = endpoint.process(&mut []).state else {
             return;

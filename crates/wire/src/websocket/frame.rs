@@ -76,30 +76,20 @@ impl Error {
 
 /// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Opcode {
-    Continuation,
-    Text,
-    Binary,
-    Close,
-    Ping,
-    Pong,
+    Continuation = 0,
+    Text = 1,
+    Binary = 2,
+    Close = 8,
+    Ping = 9,
+    Pong = 10,
 }
 
 impl Opcode {
     #[inline]
     pub(super) fn is_control(self) -> bool {
         matches!(self, Opcode::Close | Opcode::Ping | Opcode::Pong)
-    }
-
-    pub(super) fn bits(self) -> u8 {
-        match self {
-            Opcode::Continuation => 0,
-            Opcode::Text => 1,
-            Opcode::Binary => 2,
-            Opcode::Close => 8,
-            Opcode::Ping => 9,
-            Opcode::Pong => 10,
-        }
     }
 }
 
@@ -174,7 +164,7 @@ impl Header {
     /// Appends the head.
     #[inline]
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let first = self.opcode.bits() | if self.last { FIN } else { 0 };
+        let first = self.opcode as u8 | if self.last { FIN } else { 0 };
         let masked = if self.key.is_some() { MASKED } else { 0 };
         match self.len {
             len @ 0..=125 => out.extend_from_slice(&[first, masked | len as u8]),

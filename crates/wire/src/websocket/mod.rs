@@ -9,9 +9,8 @@
 //! 2. Frames. Each end has a [`Receiver`], which turns input into [`Event`]s at once. A connection
 //!    without an incomplete message holds no memory. A refusal is final; [`Error::close_code`] is
 //!    the code to send to the peer.
-//! 3. Sending needs no state: [`send`] appends messages, fragments and control frames to the
-//!    output. A client passes a masking key for each frame, a server none. To write a payload in
-//!    place: [`send::header`], the payload, and for a client [`mask::apply`].
+//! 3. Sending needs no state: [`send`] appends messages and control frames to the output. A client
+//!    passes a masking key for each frame, a server none.
 //!
 //! ```
 //! use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, send};
@@ -42,6 +41,8 @@
 
 pub mod client;
 pub mod echo;
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
 pub mod mask;
 pub mod send;
 pub mod server;

@@ -14,29 +14,6 @@ pub fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8], key: Option<[u8; 4
     frame(out, kind.into(), true, payload, key);
 }
 
-/// Appends the head of a message as one frame, whose payload of `len` bytes must follow. With a key
-/// the payload must be masked with [`mask::apply`].
-#[inline]
-pub fn header(out: &mut Vec<u8>, kind: Kind, len: usize, key: Option<[u8; 4]>) {
-    Header { opcode: kind.into(), last: true, len, key }.write(out);
-}
-
-/// Appends a part of a message. `kind` is given for its first part, none for the others.
-pub fn fragment(
-    out: &mut Vec<u8>,
-    kind: Option<Kind>,
-    last: bool,
-    payload: &[u8],
-    key: Option<[u8; 4]>,
-) {
-    frame(out, kind.map_or(Opcode::Continuation, Opcode::from), last, payload, key);
-}
-
-/// Appends a ping; a payload is cut after 125 bytes.
-pub fn ping(out: &mut Vec<u8>, payload: &[u8], key: Option<[u8; 4]>) {
-    frame(out, Opcode::Ping, true, short(payload), key);
-}
-
 /// Appends the answer to a ping, with its payload.
 pub fn pong(out: &mut Vec<u8>, payload: &[u8], key: Option<[u8; 4]>) {
     frame(out, Opcode::Pong, true, short(payload), key);
@@ -55,12 +32,18 @@ pub fn close(out: &mut Vec<u8>, code: Option<u16>, reason: &str, key: Option<[u8
     frame(out, Opcode::Close, true, &payload, key);
 }
 
-fn short(payload: &[u8]) -> &[u8] {
+pub(super) fn short(payload: &[u8]) -> &[u8] {
     payload.get(..CONTROL_BYTES).unwrap_or(payload)
 }
 
 #[inline]
-fn frame(out: &mut Vec<u8>, opcode: Opcode, last: bool, payload: &[u8], key: Option<[u8; 4]>) {
+pub(super) fn frame(
+    out: &mut Vec<u8>,
+    opcode: Opcode,
+    last: bool,
+    payload: &[u8],
+    key: Option<[u8; 4]>,
+) {
     Header { opcode, last, len: payload.len(), key }.write(out);
     let at = out.len();
     out.extend_from_slice(payload);
@@ -88,23 +71,17 @@ mod tests {
         assert_eq!(written(hello), b"\x81\x05Hello");
         let masked = written(|out| message(out, Kind::Text, b"Hello", key));
         assert_eq!(masked, [&[0x81, 0x85][..], &masked_hello].concat());
-        let parts = written(|out| {
-            fragment(out, Some(Kind::Text), false, b"Hel", None);
-            fragment(out, None, true, b"lo", None);
-        });
-        assert_eq!(parts, b"\x01\x03Hel\x80\x02lo");
-        assert_eq!(written(|out| ping(out, b"Hello", None)), b"\x89\x05Hello");
         let pong = written(|out| pong(out, b"Hello", key));
         assert_eq!(pong, [&[0x8a, 0x85][..], &masked_hello].concat());
         let long = written(|out| message(out, Kind::Binary, &[7; 256], None));
         assert_eq!(long[..5], [0x82, 0x7e, 1, 0, 7]);
-        let longer = written(|out| header(out, Kind::Binary, 65_536, None));
-        assert_eq!(longer, [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
+        let longer = written(|out| message(out, Kind::Binary, &[7; 65_536], None));
+        assert_eq!(longer[..11], [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0, 7]);
     }
 
     #[test]
     fn a_control_frame_never_has_more_than_125_bytes() {
-        let long = written(|out| ping(out, &[0; 126], None));
+        let long = written(|out| pong(out, &[0; 126], None));
         assert_eq!(long.len(), 127);
         let reason = "é".repeat(100);
         let cut = written(|out| close(out, Some(1000), &reason, None));

@@ -114,10 +114,7 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
     }
     let mut play = Play::opening(BROWSER);
     assert_eq!(play.receive(peer().settings(&[(3, 5), (99, 1)])), Open);
-    assert_eq!(
-        (play.client.streams_permitted(), play.frames()),
-        (Some(5), vec!["SETTINGS ack".to_owned()])
-    );
+    assert_eq!(play.frames(), ["SETTINGS ack"]);
 }
 
 #[test]
@@ -162,9 +159,9 @@ fn a_late_request_ends_alone_and_what_was_under_way_to_it_is_late() {
     assert_eq!(play.frames(), ["RST 1 Cancel", "RST 3 Cancel", "PING"]);
     // The peer has not read that yet. What it sends still reaches the table.
     let insert = [0x88, 0x40, 1, b'x', 1, b'y'];
-    let late = peer().data(1, b"ab", true).frame(Kind::Headers, 5, 3, &insert);
+    let late = peer().data(1, b"ab", true).frame(Kind::HEADERS, 5, 3, &insert);
     assert_eq!(play.receive(late), Open);
-    assert_eq!(play.receive(peer().frame(Kind::Headers, 5, 5, &[0x88, 0xbe])), Open);
+    assert_eq!(play.receive(peer().frame(Kind::HEADERS, 5, 5, &[0x88, 0xbe])), Open);
     assert_eq!(play.endings.len(), 3);
     // Now it has.
     assert_eq!(play.receive(peer().pong()), Open);

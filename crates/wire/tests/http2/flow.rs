@@ -105,7 +105,7 @@ fn padding_counts_in_the_windows() {
     play.receive(peer().settings(&[]));
     play.ask(1);
     let padded =
-        peer().headers(1, OK, false).padded(trueload_wire::http2::frame::Kind::Data, 1, b"ab", 98);
+        peer().headers(1, OK, false).padded(trueload_wire::http2::frame::Kind::DATA, 1, b"ab", 98);
     assert_eq!(play.receive(padded), Disposition::Broken, "101 bytes");
 }
 

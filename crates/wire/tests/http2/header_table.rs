@@ -20,7 +20,7 @@ fn announced(table_bytes: u32) -> Play {
 
 /// A whole answer.
 fn answer(stream: u32, block: &[u8]) -> Peer {
-    Peer::default().frame(Kind::Headers, 5, stream, block)
+    Peer::default().frame(Kind::HEADERS, 5, stream, block)
 }
 
 fn resized(to: u32, block: &[u8]) -> Vec<u8> {

@@ -46,7 +46,7 @@ fn write(peer: Peer, sent: &Sent) -> Peer {
         Sent::Ping(ack) => peer.ping(*ack),
         Sent::Pong => peer.pong(),
         Sent::Any(kind, flags, stream, payload) => {
-            let kind = [Kind::Headers, Kind::Data, Kind::Continuation, Kind::Unknown(*kind)]
+            let kind = [Kind::HEADERS, Kind::DATA, Kind::CONTINUATION, Kind(*kind)]
                 [usize::from(*kind) % 4];
             peer.frame(kind, *flags, *stream, payload)
         }
@@ -154,7 +154,7 @@ proptest! {
         for nth in order {
             peer = match with_body {
                 true => peer.headers(2 * nth + 1, OK, false).data(2 * nth + 1, b"a", true),
-                false => peer.frame(Kind::Headers, 5, 2 * nth + 1, &block(OK)),
+                false => peer.frame(Kind::HEADERS, 5, 2 * nth + 1, &block(OK)),
             };
         }
         prop_assert_eq!(play.receive(peer), Disposition::Open);

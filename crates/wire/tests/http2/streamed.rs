@@ -93,7 +93,7 @@ fn a_frame_is_a_part_however_it_is_read() {
         .headers(1, OK, false)
         .data(1, b"abc", false)
         .data(1, b"", false)
-        .padded(frame::Kind::Data, 1, b"de", 3);
+        .padded(frame::Kind::DATA, 1, b"de", 3);
     for cut in 0..=peer.0.len() {
         let mut world = World::asked(1, Kind::Chunks, None);
         let (one, two) = peer.0.split_at(cut);

@@ -66,7 +66,7 @@ fn good_answers() -> Vec<Row> {
     let ok = || peer().headers(1, OK, false);
     let priority = [&[0, 0, 0, 0, 9], &block(OK)[..]].concat();
     let all_flags = flags::END_HEADERS | flags::END_STREAM | flags::PRIORITY;
-    let other = peer().frame(Kind::Unknown(77), 255, 9, b"whatever");
+    let other = peer().frame(Kind(77), 255, 9, b"whatever");
     let interleaved = ok().headers(3, OK, false).data(1, b"a", false).data(3, b"b", false);
     let hints = |peer: Peer| peer.headers(1, EARLY_HINTS, false);
     vec![
@@ -82,11 +82,11 @@ fn good_answers() -> Vec<Row> {
         good("as announced", peer().headers(1, &length("2"), false).data(1, b"ab", true), &[0]),
         good("no content", peer().headers(1, &[EMPTY[0], ("content-length", "5")], true), &[0]),
         good("a block in pieces", peer().in_pieces(1, HALF, true, 1), &[0]),
-        good("padded HEADERS", peer().padded(Kind::Headers, 1, &block(OK), 255), &[0]),
-        good("a priority", peer().frame(Kind::Headers, all_flags, 1, &priority), &[0]),
-        good("padded DATA", ok().padded(Kind::Data, 1, b"ab", 9), &[0]),
-        good("all of it padding", ok().padded(Kind::Data, 1, b"", 9), &[0]),
-        good("another type", other.frame(Kind::Priority, 0, 7, &[0; 5]).answer(1), &[0]),
+        good("padded HEADERS", peer().padded(Kind::HEADERS, 1, &block(OK), 255), &[0]),
+        good("a priority", peer().frame(Kind::HEADERS, all_flags, 1, &priority), &[0]),
+        good("padded DATA", ok().padded(Kind::DATA, 1, b"ab", 9), &[0]),
+        good("all of it padding", ok().padded(Kind::DATA, 1, b"", 9), &[0]),
+        good("another type", other.frame(Kind::PRIORITY, 0, 7, &[0; 5]).answer(1), &[0]),
     ]
 }
 
@@ -117,7 +117,7 @@ fn malformed_answers() -> Vec<Row> {
         fails("a reset without an answer", peer().reset(1, ErrorCode::NoError), H2Stream),
         fails("refused too late", ok().reset(1, ErrorCode::RefusedStream), H2Stream),
         fails("no window for a stream", peer().window(1, 0), H2Stream),
-        fails("a short PRIORITY", peer().frame(Kind::Priority, 0, 1, &[0; 4]), H2Stream),
+        fails("a short PRIORITY", peer().frame(Kind::PRIORITY, 0, 1, &[0; 4]), H2Stream),
     ]
 }
 
@@ -144,9 +144,9 @@ fn streams_that_end_otherwise() -> Vec<Row> {
 }
 
 fn blocks_that_break_all() -> Vec<Row> {
-    let begun = || peer().frame(Kind::Headers, 0, 1, &[0x88]);
-    let block = |bytes: &[u8]| peer().frame(Kind::Headers, 5, 1, bytes);
-    let more = |peer: Peer| peer.frame(Kind::Continuation, 0, 1, &[]);
+    let begun = || peer().frame(Kind::HEADERS, 0, 1, &[0x88]);
+    let block = |bytes: &[u8]| peer().frame(Kind::HEADERS, 5, 1, bytes);
+    let more = |peer: Peer| peer.frame(Kind::CONTINUATION, 0, 1, &[]);
     let megabyte = "\u{1}".repeat(1 << 20);
     let bomb = [&[0x88, 0x40, 1, b'x', 0x7f, 0xd1, 0x0e], &[b'y'; 2000][..], &[0xbe; 600]].concat();
     vec![
@@ -159,35 +159,35 @@ fn blocks_that_break_all() -> Vec<Row> {
         broken("a block that another interrupts", begun().answer(3), H2Protocol),
         broken(
             "a block that an unknown frame interrupts",
-            begun().frame(Kind::Unknown(77), 0, 1, &[]),
+            begun().frame(Kind(77), 0, 1, &[]),
             H2Protocol,
         ),
         broken(
             "a block that goes on elsewhere",
-            begun().frame(Kind::Continuation, 4, 3, &[]),
+            begun().frame(Kind::CONTINUATION, 4, 3, &[]),
             H2Protocol,
         ),
         broken("CONTINUATION of nothing", more(peer()), H2Protocol),
         broken("CONTINUATION without end", begun().times(1000, more), Limit),
         broken("a list of 1 MB", peer().in_pieces(1, &with("x", &megabyte), true, 16_384), Limit),
         broken("a list of 1 MB in few bytes", block(&bomb), Limit),
-        broken("padding beyond", peer().frame(Kind::Headers, 13, 1, &[2, 0x88]), H2Protocol),
+        broken("padding beyond", peer().frame(Kind::HEADERS, 13, 1, &[2, 0x88]), H2Protocol),
         broken("HEADERS on no stream", peer().answer(0), H2Protocol),
     ]
 }
 
 fn frames_that_break_all() -> Vec<Row> {
     let beyond = [&[0, 0x40, 1, 0, 0, 0, 0, 0, 1][..], &[0; 16_385]].concat();
-    let data = peer().headers(1, OK, false).frame(Kind::Data, flags::PADDED, 1, &[2, 0]);
+    let data = peer().headers(1, OK, false).frame(Kind::DATA, flags::PADDED, 1, &[2, 0]);
     let large = peer().window(1, 1 << 30).settings(&[(4, (1 << 30) + 65_535)]);
     let short = |kind, stream, len| peer().frame(kind, 0, stream, &vec![0; len]);
     vec![
         broken("a frame that is too long", peer().bytes(&beyond), H2FrameSize),
         broken("padding beyond DATA", data, H2Protocol),
         broken("DATA on no stream", peer().data(0, b"a", false), H2Protocol),
-        broken("SETTINGS on a stream", short(Kind::Settings, 1, 0), H2Protocol),
-        broken("SETTINGS cut", short(Kind::Settings, 0, 5), H2FrameSize),
-        broken("a full ACK", peer().frame(Kind::Settings, flags::ACK, 0, &[0; 6]), H2FrameSize),
+        broken("SETTINGS on a stream", short(Kind::SETTINGS, 1, 0), H2Protocol),
+        broken("SETTINGS cut", short(Kind::SETTINGS, 0, 5), H2FrameSize),
+        broken("a full ACK", peer().frame(Kind::SETTINGS, flags::ACK, 0, &[0; 6]), H2FrameSize),
         broken("a server that pushes", peer().settings(&[(2, 1)]), H2Protocol),
         broken("frames too small", peer().settings(&[(5, 16_383)]), H2Protocol),
         broken("frames too large", peer().settings(&[(5, 1 << 24)]), H2Protocol),
@@ -196,17 +196,17 @@ fn frames_that_break_all() -> Vec<Row> {
         broken("the connection's window", peer().window(0, (1 << 31) - 1), H2Flow),
         broken("a stream's window", peer().window(3, (1 << 31) - 1), H2Flow),
         broken("no window for the connection", peer().window(0, 0), H2Protocol),
-        broken("a window cut", short(Kind::WindowUpdate, 0, 3), H2FrameSize),
+        broken("a window cut", short(Kind::WINDOW_UPDATE, 0, 3), H2FrameSize),
         broken("a window for an idle stream", peer().window(7, 1), H2Protocol),
         broken("no window for an idle stream", peer().window(7, 0), H2Protocol),
         broken("a window for a stream of the server", peer().window(2, 1), H2Protocol),
         broken("a reset of an idle stream", peer().reset(7, ErrorCode::NoError), H2Protocol),
         broken("a reset of nothing", peer().reset(0, ErrorCode::NoError), H2Protocol),
-        broken("a reset cut", short(Kind::RstStream, 1, 3), H2FrameSize),
-        broken("a PING cut", short(Kind::Ping, 0, 7), H2FrameSize),
-        broken("a PING on a stream", short(Kind::Ping, 1, 8), H2Protocol),
-        broken("GOAWAY cut", short(Kind::GoAway, 0, 7), H2FrameSize),
-        broken("GOAWAY on a stream", short(Kind::GoAway, 1, 8), H2Protocol),
+        broken("a reset cut", short(Kind::RST_STREAM, 1, 3), H2FrameSize),
+        broken("a PING cut", short(Kind::PING, 0, 7), H2FrameSize),
+        broken("a PING on a stream", short(Kind::PING, 1, 8), H2Protocol),
+        broken("GOAWAY cut", short(Kind::GOAWAY, 0, 7), H2FrameSize),
+        broken("GOAWAY on a stream", short(Kind::GOAWAY, 1, 8), H2Protocol),
     ]
 }
 
@@ -222,8 +222,8 @@ fn floods() -> Vec<Row> {
         broken("SETTINGS", many(|peer| peer.settings(&[])), Limit),
         broken("ACKs", many(Peer::ack), Limit),
         broken("windows", many(|peer| peer.window(0, 1)), Limit),
-        broken("priorities", many(|peer| peer.frame(Kind::Priority, 0, 1, &[0; 5])), Limit),
-        broken("unknown frames", many(|peer| peer.frame(Kind::Unknown(77), 0, 1, &[])), Limit),
+        broken("priorities", many(|peer| peer.frame(Kind::PRIORITY, 0, 1, &[0; 5])), Limit),
+        broken("unknown frames", many(|peer| peer.frame(Kind(77), 0, 1, &[])), Limit),
         broken("empty DATA", peer().headers(1, OK, false).times(1001, empty), Limit),
         ("resets of what has ended", resets, vec![(0, Good), (1, Limit), (2, Limit)], Broken),
         good("as many, and then an answer", pings(pings(peer()).answer(1)), &[0]),
@@ -231,7 +231,7 @@ fn floods() -> Vec<Row> {
 }
 
 fn what_settles_nothing() -> Vec<Row> {
-    let push = peer().frame(Kind::PushPromise, flags::END_HEADERS, 1, &[0, 0, 0, 2, 0x82]);
+    let push = peer().frame(Kind::PUSH_PROMISE, flags::END_HEADERS, 1, &[0, 0, 0, 2, 0x82]);
     let reset = peer().reset(1, ErrorCode::Cancel);
     let excluded = peer().goaway(3, ErrorCode::NoError).answer(5);
     vec![

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use trueload_wire::message;
 use trueload_wire::websocket::{
-    Event, Kind, Limits, Receiver, Role, Scratch, client, send, server,
+    Event, Kind, Limits, Receiver, Role, Scratch, client, fake, send, server,
 };
 
 use super::common::{SMALL, cut, receive};
@@ -43,12 +43,12 @@ fn write(sent: &Sent, out: &mut Vec<u8>, key: Option<[u8; 4]>) {
             for (at, part) in parts.iter().enumerate() {
                 let last = at + 1 == parts.len();
                 if last {
-                    send::ping(out, b"between", key);
+                    fake::ping(out, b"between", key);
                 }
-                send::fragment(out, (at == 0).then_some(*kind), last, part, key);
+                fake::fragment(out, (at == 0).then_some(*kind), last, part, key);
             }
         }
-        Sent::Ping(payload) => send::ping(out, payload, key),
+        Sent::Ping(payload) => fake::ping(out, payload, key),
         Sent::Pong(payload) => send::pong(out, payload, key),
     }
 }

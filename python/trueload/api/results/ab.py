@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trueload.api.results import frames
 from trueload.api.results.result import COLUMNS, Result
+from trueload.api.results.shown import Shown
 from trueload.compare.difference import Ratio, Word
 from trueload.compare.pairs import compare_pairs
 from trueload.compare.trials import METRICS
@@ -19,23 +19,21 @@ from trueload.record.schema import Check, Record, Verdict
 from trueload.record.thresholds import RATIO, is_metric
 from trueload.record.turn import Letter
 from trueload.repetitions import Interval
-from trueload.report.ab import PairedTrials, crossed_sentence, paired_json, paired_lines
+from trueload.report.ab import PairedTrials, paired_json, paired_lines
 from trueload.report.compare import pairs_text, ratio_cells
 from trueload.report.result import verdict_lines
 from trueload.report.sheets import record_values
 from trueload.text import plain
+from trueload.units import counted
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-
     from trueload.api.results.plots import Plot
 
 AB_COLUMNS = ("run", "number", "pair", "side", "subject", *COLUMNS[2:])
 
 
 @dataclass(frozen=True, repr=False)
-class AbResult:
+class AbResult(Shown):
     """Side B against side A.
 
     ``paired`` holds all trials and ratios. ``run_id`` names the run in the store, None if it was
@@ -131,7 +129,12 @@ class AbResult:
     @property
     def crossed(self) -> tuple[str, ...]:
         """The conditions of ``fail_on`` that the ratios make true, in words."""
-        return tuple(crossed_sentence(each) for each in self.paired.crossed)
+        return self.paired.sentences("crossed")
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The conditions that these trials were too disturbed to decide, with the reasons."""
+        return self.paired.sentences("undecided")
 
     def cells(self) -> list[tuple[str, ...]]:
         """The rows to show: metric, A, B, ratio, its interval and what B is."""
@@ -160,13 +163,8 @@ class AbResult:
             for number, (turn, record) in enumerate(self.paired.taken, 1)
         ]
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame. Raises ``UserError`` without pandas."""
-        return frames.to_pandas(self.rows(), AB_COLUMNS)
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame. Raises ``UserError`` without polars."""
-        return frames.to_polars(self.rows(), AB_COLUMNS)
+    def _framed(self) -> tuple[list[dict[str, object]], tuple[str, ...]]:
+        return self.rows(), AB_COLUMNS
 
     def plot(self, what: str = "ratios") -> Plot:
         """A chart of the report: the ``ratios``, or a trial in the middle of each side.
@@ -178,9 +176,6 @@ class AbResult:
 
         return plot_pairs(self.paired, what)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def __repr__(self) -> str:
         found = self.of("throughput")
         _, _, _, ratio, within, word = ratio_cells(found)
@@ -188,17 +183,12 @@ class AbResult:
         lies = f", {within}" if within else ""
         return f"<{b} against {a}: throughput {ratio}{lies}, {word}, {self.paired.verdict_text}>"
 
-    def __rich__(self) -> str:
-        from rich.markup import escape
-
-        return escape(self.summary())
-
     def _repr_html_(self) -> str:
         from trueload.api.results.notebook import table_html
 
         header = ("metric", "A", "B", "B / A", "interval", "B is")
-        of = len(self.paired.pairs)
-        head = f"A {self.names[0]}, B {self.names[1]}, {of} pair{'' if of == 1 else 's'}"
+        of = counted(len(self.paired.pairs), "pair")
+        head = f"A {self.names[0]}, B {self.names[1]}, {of}"
         more = pairs_text(self.paired.ratios, self.paired.primary)
         notes = [*([more] if more else []), *self.reasons]
         return table_html(head, header, self.cells(), self.paired.verdict_text, notes)

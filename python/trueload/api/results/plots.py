@@ -16,7 +16,7 @@ from trueload.files.outputs import output
 from trueload.record.schema import Record
 from trueload.report.ab import PairedTrials
 from trueload.report.html import draw
-from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
+from trueload.report.html.charts.over_time import Courses, latency_over_time, throughput_over_time
 from trueload.report.html.charts.percentiles import percentiles
 from trueload.report.html.charts.ranking import ranking
 from trueload.report.html.charts.ratios import ratios
@@ -28,23 +28,16 @@ from trueload.store.rows import DamagedRow, Row, Run
 Records = dict[str, Record]
 
 
-def _percentiles(records: Records) -> TitledChart | None:
-    return percentiles({name: percentile_points(record) for name, record in records.items()})
-
-
-def _latency(records: Records) -> TitledChart | None:
-    return latency_over_time({name: second_points(record) for name, record in records.items()})
-
-
-def _throughput(records: Records) -> TitledChart | None:
-    courses = {name: second_points(record) for name, record in records.items()}
-    return throughput_over_time(courses, "requests/s")
+def _seconds(records: Records) -> Courses:
+    return {name: second_points(record) for name, record in records.items()}
 
 
 CHARTS: dict[str, Callable[[Records], TitledChart | None]] = {
-    "percentiles": _percentiles,
-    "latency": _latency,
-    "throughput": _throughput,
+    "percentiles": lambda records: percentiles(
+        {name: percentile_points(record) for name, record in records.items()}
+    ),
+    "latency": lambda records: latency_over_time(_seconds(records)),
+    "throughput": lambda records: throughput_over_time(_seconds(records), "requests/s"),
 }
 
 
@@ -90,10 +83,8 @@ def plot_records(records: Iterable[Record], what: str) -> Plot:
 
 
 def plot_pairs(paired: PairedTrials, what: str) -> Plot:
-    """Return the ratios of B to A, or a chart of a trial in the middle of each side.
-
-    Raises ``UserError``.
-    """
+    """Return the ratios of B to A, or a chart of a trial in the middle of each side. Raises
+    ``UserError``."""
     if what == "ratios":
         drawn = ratios("", paired.ratios, "B / A")
         return _made(drawn, "no ratio is known")

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from trueload.api.results import frames
 from trueload.api.results.quantities import Share, Throughput, Time
+from trueload.api.results.shown import Shown
 from trueload.api.results.times import Percentiles, Times
 from trueload.record import bound, figures
 from trueload.record.bound import at_least
 from trueload.record.schema import Check, Record, Verdict
 from trueload.repetitions import median, median_of_bounds
-from trueload.report.export import result_json
+from trueload.report.export.json import result_json
 from trueload.report.result import repeated_lines, result_lines, verdict_lines
-from trueload.report.sheets import TRIALS, record_values
+from trueload.report.sheets import OF_ROW, TRIALS, record_values
 from trueload.search.decide import SafeLoad
 from trueload.search.execute import SearchPlan, StepResult
 from trueload.search.execute import outcome as search_outcome
@@ -32,16 +32,10 @@ from trueload.units import NS_PER_S, format_count, format_size
 from trueload.verdict import decide, is_lower_bound, worst_checks
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-
     from trueload.api.results.plots import Plot
 
-COLUMNS = (
-    "run",
-    "number",
-    *(each.name for each in TRIALS if each.name not in frames.OF_STORED_ROWS),
-)
+# The other columns of stored rows say nothing about a result in memory.
+COLUMNS = ("run", "number", *(each.name for each in TRIALS if each not in OF_ROW))
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ class Search:
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Percentiles):
+class Result(Shown, Percentiles):
     """What was measured.
 
     ``p50`` to ``p999`` are those of ``latency``. ``records`` hold everything
@@ -237,33 +231,18 @@ class Result(Percentiles):
             for number, record in enumerate(records, 1)
         ]
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame. Raises ``UserError`` without pandas."""
-        return frames.to_pandas(self.rows(), COLUMNS)
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame. Raises ``UserError`` without polars."""
-        return frames.to_polars(self.rows(), COLUMNS)
+    def _framed(self) -> tuple[list[dict[str, object]], tuple[str, ...]]:
+        return self.rows(), COLUMNS
 
     def plot(self, what: str = "percentiles") -> Plot:
         """A chart of the report: ``percentiles``, or ``latency`` or ``throughput`` over time.
-
-        Raises ``UserError``.
-        """
+        Raises ``UserError``."""
         from trueload.api.results.plots import plot_records
 
         return plot_records(self.records, what)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def __repr__(self) -> str:
         return f"<{self.url}: {self._throughput}, p99 {self.p99}, {self._verdict}>"
-
-    def __rich__(self) -> str:
-        from rich.markup import escape
-
-        return escape(self.summary())
 
     def _repr_html_(self) -> str:
         from trueload.api.results.notebook import figures_html, verdict_text

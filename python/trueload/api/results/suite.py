@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trueload.api.results import frames
+from trueload.api.results.shown import Shown
 from trueload.record.bound import at_least
 from trueload.record.schema import Check, Verdict
 from trueload.report import table as tables_text
 from trueload.report.columns import verdict_of
+from trueload.report.export.frames import flat
 from trueload.report.suite_json import read_plan, rows_json, suite_json
 from trueload.report.times import figure_text
 from trueload.store.rows import Run
@@ -21,14 +22,11 @@ from trueload.suites.plan import SuitePlan
 from trueload.suites.summary import Summary, collect
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-
     from trueload.api.results.plots import Plot
 
 
 @dataclass(frozen=True, repr=False)
-class SuiteResult:
+class SuiteResult(Shown):
     """The result of a suite: a ranked table for each load.
 
     Invalid and unmeasured rows are kept apart. ``damaged`` lists the stored rows that could not be
@@ -115,17 +113,12 @@ class SuiteResult:
 
     def flat_rows(self) -> list[dict[str, object]]:
         """The rows with a column for each figure."""
-        return [frames.flat(row) for row in rows_json(self.tables)]
+        return [flat(row) for row in rows_json(self.tables)]
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame. Raises ``UserError`` without pandas."""
+    def _framed(self) -> tuple[list[dict[str, object]], list[str]]:
         rows = self.flat_rows()
-        return frames.to_pandas(rows, _columns(rows))
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a data frame. Raises ``UserError`` without polars."""
-        rows = self.flat_rows()
-        return frames.to_polars(rows, _columns(rows))
+        # The columns that occur in any row, in the order of first occurrence.
+        return rows, list(dict.fromkeys(name for row in rows for name in row))
 
     def plot(self, load: int = 0) -> Plot:
         """Return a chart of the ranking of a load, counted from 0. Raises ``UserError``."""
@@ -134,16 +127,8 @@ class SuiteResult:
         with Store.open(self.store) as store:
             return plot_ranking(self.run, store.rows(self.run), load)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def __repr__(self) -> str:
         return f"<suite {self.plan.suite}: {len(self.ranked)} of {len(self.rows)} rows ranked>"
-
-    def __rich__(self) -> str:
-        from rich.markup import escape
-
-        return escape(self.summary())
 
     def _repr_html_(self) -> str:
         from trueload.api.results.notebook import table_html
@@ -152,8 +137,3 @@ class SuiteResult:
         return "".join(
             table_html(table.load.title, header, self.cells(table)) for table in self.tables
         )
-
-
-def _columns(rows: list[dict[str, object]]) -> list[str]:
-    """The columns that occur in any row, in the order of first occurrence."""
-    return list(dict.fromkeys(name for row in rows for name in row))

@@ -10,8 +10,29 @@ from trueload.errors import UserError
 from trueload.stats import parse_percentile
 
 
+class NamedTime:
+    """An attribute: the time of a name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.__doc__ = f"The {name} of the times."
+
+    def __get__(self, of: Percentiles | None, owner: object = None) -> Time:
+        if of is None:
+            return self  # type: ignore[return-value]  # of the class, as a property is
+        return of._time(self._name)
+
+
 class Percentiles:
     """A class with percentiles; a subclass finds a time by its name."""
+
+    p25 = NamedTime("p25")
+    p50 = NamedTime("p50")
+    p75 = NamedTime("p75")
+    p90 = NamedTime("p90")
+    p95 = NamedTime("p95")
+    p99 = NamedTime("p99")
+    p999 = NamedTime("p99.9")
 
     @abstractmethod
     def _time(self, name: str) -> Time: ...
@@ -22,44 +43,14 @@ class Percentiles:
             raise UserError(f"'{name}' is no percentile", "write for example 'p99.9'")
         return self._time(name)
 
-    @property
-    def p25(self) -> Time:
-        """The 25th percentile."""
-        return self._time("p25")
-
-    @property
-    def p50(self) -> Time:
-        """The 50th percentile."""
-        return self._time("p50")
-
-    @property
-    def p75(self) -> Time:
-        """The 75th percentile."""
-        return self._time("p75")
-
-    @property
-    def p90(self) -> Time:
-        """The 90th percentile."""
-        return self._time("p90")
-
-    @property
-    def p95(self) -> Time:
-        """The 95th percentile."""
-        return self._time("p95")
-
-    @property
-    def p99(self) -> Time:
-        """The 99th percentile."""
-        return self._time("p99")
-
-    @property
-    def p999(self) -> Time:
-        """The 99.9th percentile."""
-        return self._time("p99.9")
-
 
 class Times(Percentiles):
-    """One kind of time over all requests: percentiles, minimum, mean and maximum."""
+    """One kind of time over all requests: percentiles, and those of answers: the shortest, the
+    mean and the longest. A request that failed or never ended has no time."""
+
+    min = NamedTime("min")
+    mean = NamedTime("mean")
+    max = NamedTime("max")
 
     def __init__(self, of: Callable[[str], Time]) -> None:
         self._of = of
@@ -69,18 +60,3 @@ class Times(Percentiles):
 
     def __repr__(self) -> str:
         return f"<p50 {self.p50}, p99 {self.p99}, max {self.max}>"
-
-    @property
-    def min(self) -> Time:
-        """The shortest time of an answer."""
-        return self._time("min")
-
-    @property
-    def mean(self) -> Time:
-        """The mean over answers only: a request that failed or never ended has no time."""
-        return self._time("mean")
-
-    @property
-    def max(self) -> Time:
-        """The longest time of an answer: a request that failed or never ended has no time."""
-        return self._time("max")

@@ -22,10 +22,8 @@ RIGHTS = (
 
 class Job:
     """A Job. A context manager that makes it and deletes it, and says so if that is for an error.
-
     Raises ``UserError`` if it cannot be made; nothing is if it is known beforehand that its Pods
-    would be of no use.
-    """
+    would be of no use."""
 
     def __init__(
         self, kubectl: Kubectl, manifest: Mapping[str, Any], announce: Callable[[str], object]

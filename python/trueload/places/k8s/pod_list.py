@@ -31,7 +31,6 @@ class PodList:
         self._lock = threading.Lock()
 
     def name_of(self, pod: Pod) -> str:
-        """The name of a Pod as a host."""
         return f"{self.kubectl.namespace}/{pod.name}"
 
     def look(self, since_s: float) -> dict[str, Pod]:

@@ -76,7 +76,6 @@ class _Raw:
 
 
 def parse_pod(found: Mapping[str, Any]) -> Pod:
-    """Read the JSON of a Pod."""
     raw = _split(found)
     state, fault = raw.state.get("state") or {}, _fault(raw)
     reason = next((each.get("reason") for each in state.values() if each), None)

@@ -27,6 +27,7 @@ from trueload.places.k8s.pod_list import PodList
 from trueload.places.k8s.pods import Pod
 from trueload.places.names import K8sPods, NewPods
 from trueload.text import listed
+from trueload.units import counted
 
 NAME_CHARS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes' own names have: they spell no words
 NAME_LENGTH = 6
@@ -175,9 +176,9 @@ def held(places: Sequence[PodPlace], threads: int) -> Iterator[str]:
     tight = [place for place in places if (place.pod.cpus or threads) < threads]
     if tight:
         cpus = min(place.pod.cpus or 0 for place in tight)
-        plural = "" if threads == 1 else "s"
         names = listed([place.name for place in tight])
-        yield f"the CPU limit of {names} is {cpus:g}, and an engine has {threads} thread{plural}"
+        needs = counted(threads, "thread")
+        yield f"the CPU limit of {names} is {cpus:g}, and an engine has {needs}"
 
 
 def by_name(pod: Pod) -> list[tuple[int, str]]:

@@ -41,6 +41,7 @@ from trueload.places.ray.actor import Actor
 from trueload.places.ray.channel import RayPlace
 from trueload.places.ray.link import Link
 from trueload.places.ray.pipes import ProgramPipes
+from trueload.units import counted
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
@@ -164,7 +165,7 @@ class HostRequest:
 
     def __str__(self) -> str:
         label = "".join(f", {name}={value}" for name, value in self.labels.items())
-        return f"{plural(self.hosts, 'host')} (1 CPU each{label})"
+        return f"{counted(self.hosts, 'host')} (1 CPU each{label})"
 
 
 def join(address: str | None) -> Any:
@@ -251,18 +252,18 @@ def located(address: str | None) -> str | None:
 
 def try_connection(address: str) -> None:
     """Raise ``UserError`` unless something listens there. Ray itself tries a minute or more."""
-    target = target_of(address)
-    if target is None:
+    reached = host_and_port(address)
+    if reached is None:
         raise UserError(
             f"'{address}' is no address of a Ray cluster", f"write ray://HOST:{CLIENT_PORT}"
         )
     try:
-        socket.create_connection(target, CONNECT_S).close()
+        socket.create_connection(reached, CONNECT_S).close()
     except OSError as error:
         raise refusal(address, error) from error
 
 
-def target_of(address: str) -> tuple[str, int] | None:
+def host_and_port(address: str) -> tuple[str, int] | None:
     """The host and port of a cluster's address; None if it is no address."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
@@ -274,14 +275,14 @@ def target_of(address: str) -> tuple[str, int] | None:
 def link_to(address: str | None) -> Link:
     """The link to a cluster's hosts: by its head through ``ray://``, else to each of them."""
     named = located(address) or "this machine"
-    target = target_of(named) if named.startswith("ray://") else None
+    reached = host_and_port(named) if named.startswith("ray://") else None
 
     def reaches_head() -> bool:
-        if target is not None:
+        if reached is not None:
             with contextlib.suppress(OSError):
-                socket.create_connection(target, LOOK_S).close()
+                socket.create_connection(reached, LOOK_S).close()
                 return True
-        return target is None
+        return reached is None
 
     return Link(f"the Ray cluster at {named}", reaches_head)
 
@@ -377,10 +378,10 @@ def suitable(nodes: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> i
 def what_it_has(ray: Any) -> str:
     """The hosts of a cluster, in one line."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    shown = [f"{name_of(node)} ({plural(cpus_of(node), 'CPU')})" for node in nodes[:NODES_SHOWN]]
+    shown = [f"{name_of(node)} ({counted(cpus_of(node), 'CPU')})" for node in nodes[:NODES_SHOWN]]
     more = ["\N{HORIZONTAL ELLIPSIS}"] if len(nodes) > NODES_SHOWN else []
-    free = plural(ray.available_resources().get("CPU", 0.0), "CPU")
-    has = plural(len(nodes), "host")
+    free = counted(ray.available_resources().get("CPU", 0.0), "CPU")
+    has = counted(len(nodes), "host")
     return f"the cluster has {has}, {', '.join(shown + more)}; {free} free in all"
 
 
@@ -430,11 +431,6 @@ def name_of(node: Mapping[str, Any]) -> str:
 def cpus_of(node: Mapping[str, Any]) -> float:
     """Number of CPUs that a host lends to the cluster."""
     return float(node["Resources"].get("CPU", 0.0))
-
-
-def plural(count: float, noun: str) -> str:
-    """``1 host``, ``3 hosts``, ``0.5 CPUs``."""
-    return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
 def leave(cluster: Cluster, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> None:

@@ -16,10 +16,8 @@ from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.connection import Connection
 from trueload.text import signal_text
 
-START_S = 10.0
 KILL_S = 1.0
 SSH_FAILED = 255  # exit code of ssh if ssh itself has failed
-SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
 
 
 class SshChannel(WrappedChannel):
@@ -55,7 +53,7 @@ class SshChannel(WrappedChannel):
         code = super().wait(timeout_s)
         if code is None or code == SSH_FAILED or code < 0:
             return None
-        return code if code <= SIGNALLED else SIGNALLED - code
+        return code if code <= scripts.SIGNALLED else scripts.SIGNALLED - code
 
     def kill(self) -> None:
         """Kill the program, there and here."""
@@ -81,12 +79,13 @@ class SshChannel(WrappedChannel):
     def _receive_pid(self) -> int:
         host = self._connection.destination
         try:
-            text = scripts.receive_mark(self._process.read_line, START_S, [])
+            text = scripts.receive_mark(self._process.read_line, scripts.START_S, [])
         except ChannelClosedError as error:
             otherwise = f"the engine's shell ended with {super().wait(KILL_S)}"
             raise refusals.explain(host, self.log_tail(), otherwise) from error
         if text is None or not text.isdigit():
             raise UserError(
-                f"{host} has not started the engine within {START_S:g} s", "is the host busy?"
+                f"{host} has not started the engine within {scripts.START_S:g} s",
+                "is the host busy?",
             )
         return int(text)

@@ -18,6 +18,8 @@ from trueload.deadline import seconds_left
 MARK = "trueload-host"
 """What our first line begins with; a shell may have printed other lines before it."""
 NOISE_LINES_MAX = 200
+START_S = 10.0  # until a program that was started tells its process id
+SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
 
 _CACHE = 'LC_ALL=C; export LC_ALL; c="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}";'
 _FOLDER = f'{_CACHE} d="$c/programs";'

@@ -29,15 +29,15 @@ class GeneratorTimes(Model):
     connection in sixteen."""
 
 
-def make_client_times(_: None, facts: TrialFacts) -> GeneratorTimes:
+def make_generator_times(_: None, facts: TrialFacts) -> GeneratorTimes:
     """What the record keeps of the window."""
     found = facts.window.histograms
     return GeneratorTimes(
-        send=_client_time(found.send_lag), receive=_client_time(found.receive_lag)
+        send=_generator_time(found.send_lag), receive=_generator_time(found.receive_lag)
     )
 
 
-def _client_time(encoded: str | None) -> GeneratorTime | None:
+def _generator_time(encoded: str | None) -> GeneratorTime | None:
     found = complete(encoded)
     p50, p99, longest = (found.percentile(share).value for share in (0.5, 0.99, 1))
     if p50 is None or p99 is None or longest is None:
@@ -45,4 +45,4 @@ def _client_time(encoded: str | None) -> GeneratorTime | None:
     return GeneratorTime(count=found.count, p50=p50, p99=p99, max=longest)
 
 
-CLIENT_TIMES = Account("client_ns", None, make_client_times)
+GENERATOR_TIMES = Account("client_ns", None, make_generator_times)

@@ -35,7 +35,6 @@ class OriginRecord(Model):
 
 
 def add_origins(parts: Sequence[Origins]) -> Origins:
-    """The connections of all, origin by origin."""
     return tuple(map(add_up, zip(*parts, strict=True)))
 
 

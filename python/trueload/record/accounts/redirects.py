@@ -30,7 +30,6 @@ class Redirects(Model):
 
 
 def add_redirects(parts: Sequence[protocol.Redirects]) -> protocol.Redirects:
-    """The sum of all."""
     return add_up(parts, time=hdr.added([part.time for part in parts]))
 
 

@@ -55,7 +55,6 @@ def gap(of: StreamHistograms, counts: Counts) -> Sample:
 
 
 def add_streams(parts: Sequence[protocol.Streams]) -> protocol.Streams:
-    """The sum of all."""
     return add_up(parts, histograms=add_histograms([part.histograms for part in parts]))
 
 

@@ -47,7 +47,6 @@ def renewed(targets: Sequence[TargetRecord]) -> tuple[TargetRecord, ...]:
 
 
 def add_targets(parts: Sequence[Targets]) -> Targets:
-    """The counts of all, target by target."""
     return tuple(
         add_up(each, kinds=add_kinds([part.kinds for part in each]))
         for each in zip(*parts, strict=True)

@@ -19,6 +19,7 @@ from trueload.report.compare import pairs_text
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.store.runs import Store
 from trueload.text import plain
+from trueload.units import counted
 
 ROWS_MAX = 400  # of a run: all its records are held at once
 SHOWN_MAX = 12
@@ -51,7 +52,7 @@ def of_pairs(run: Run, rows: Iterable[Row | DamagedRow]) -> MetricRatios | None:
     if not pairs:
         return None
     a, b = map(plain, paired.names)
-    count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}, measured in turns"
+    count = f"{counted(len(pairs), 'pair')}, measured in turns"
     more = _sentence(pairs_text(paired.ratios, paired.primary))
     note = f"A: {a}. B: {b}. {count}.{more}"
     return MetricRatios(f"{b} against {a}", "A", "B", paired.ratios, paired.primary, note)

@@ -132,7 +132,6 @@ def inline(svg: str, prefix: str, description: str) -> str:
 
 
 def alone(svg: str) -> str:
-    """Return the drawing as a file."""
     drawing = inert(svg, "")
     drawing.set("xmlns", SVG)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + _text(drawing) + "\n"

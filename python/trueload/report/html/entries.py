@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
-from trueload.compare.difference import Ratio, bound_texts, of_pairs, of_trials, too_few_trials
+from trueload.compare.difference import Ratio, lower_bound, of_pairs, of_trials, too_few_trials
 from trueload.record.schema import Check, Environment, Status
 from trueload.store.rows import Run
 from trueload.suites.load_tables import (
@@ -109,12 +109,17 @@ def is_better(one: Summary, other: Summary) -> bool:
 
 def ratio_of(base: Summary, new: Summary) -> Ratio:
     """The score of one entry to that of another, with what it allows to say."""
-    bounds = bound_texts((base.name, base.lower_bound), (new.name, new.lower_bound))
     olds, news = ({each.pair: each.score for each in some.trials} for some in (base, new))
-    pairs = [(olds[pair], news[pair]) for pair in olds if pair is not None and pair in news]
-    if base.run == new.run and pairs:
-        return of_pairs("throughput", pairs, bounds=bounds)
+    both = [pair for pair in olds if pair is not None and pair in news and base.run == new.run]
     old, now = ([each.score for each in some.trials] for some in (base, new))
+    if both:
+        old, now = ([scores[pair] for pair in both] for scores in (olds, news))
+    bounds = (
+        lower_bound(base.name, old) if base.lower_bound else None,
+        lower_bound(new.name, now) if new.lower_bound else None,
+    )
+    if both:
+        return of_pairs("throughput", list(zip(old, now, strict=True)), bounds=bounds)
     return of_trials("throughput", old, now, bounds=bounds)
 
 

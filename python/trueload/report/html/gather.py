@@ -31,7 +31,7 @@ from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
 from trueload.suites.steps import Search, Step, search_plan
 from trueload.suites.summary import Summary, Unit, collect, repeated
 from trueload.text import plain
-from trueload.units import format_cpu_list
+from trueload.units import counted, format_cpu_list
 from trueload.verdict import CHECKS, SEVERITY
 
 NAME_LENGTH_MAX = 120
@@ -67,8 +67,7 @@ class Tally:
         """Yield the same rows, and count them; keep those that ``judge`` turns into a step."""
         for row in rows:
             if isinstance(row, DamagedRow):
-                number = "a row" if row.number is None else f"row {row.number}"
-                self.damaged.append(plain(f"{number} is damaged: {row.why}"))
+                self.damaged.append(plain(str(row)))
                 yield row
                 continue
             self.rows[row.outcome] = self.rows.get(row.outcome, 0) + 1
@@ -364,6 +363,6 @@ def _number(text: str | float) -> float:
 def _generator_text(record: Record) -> str:
     """Return a text on the generator: ``epoll, 1 thread on CPU 1``."""
     found = record.generator
-    threads = f"{found.threads} thread{'' if found.threads == 1 else 's'}"
+    threads = counted(found.threads, "thread")
     cpus = f" on CPU {format_cpu_list(found.cpus)}" if found.cpus else ""
     return plain(f"{found.driver or 'no driver'}, {threads}{cpus}")

@@ -38,7 +38,6 @@ def make(store: Store, runs: Sequence[Run]) -> HtmlReport:
 
 
 def page(made: HtmlReport) -> str:
-    """Return the HTML page."""
     return render(made.view, made.plots)
 
 

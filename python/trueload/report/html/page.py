@@ -40,13 +40,11 @@ class Plots:
         self._numbers = itertools.count(1)
 
     def svg(self, drawn: TitledChart) -> str:
-        """Return the SVG of a chart."""
         if id(drawn) not in self._svg:
             self._svg[id(drawn)] = to_svg(drawn.chart)
         return self._svg[id(drawn)]
 
     def inline(self, drawn: TitledChart) -> Markup:
-        """Return the chart as part of the page."""
         prefix = f"d{next(self._numbers)}-"
         # Not escaped: `inline` leaves only shapes and text in it.
         return Markup(inline(self.svg(drawn), prefix, f"{drawn.title}. {drawn.description}"))
@@ -61,7 +59,6 @@ class Plots:
 
 
 def render(view: View, plots: Plots) -> str:
-    """Return the page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["drawing"] = plots.inline
     environment.filters["mark"] = lambda text: text if text in MARKS else ""

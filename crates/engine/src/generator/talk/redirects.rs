@@ -1,5 +1,7 @@
 //! What was seen of redirects on one thread: how many were followed, and why others were not.
 
+use std::collections::BTreeMap;
+
 use trueload_meter::{Class, Redirects};
 use trueload_wire::exchange::Ending;
 use trueload_wire::message::{Location, Rules, Unfollowed};
@@ -15,7 +17,7 @@ pub(super) struct Account {
     /// Most redirects of one request.
     most: u8,
     /// What was seen, by phase.
-    seen: Vec<(u16, Seen)>,
+    seen: BTreeMap<u16, Seen>,
     /// The first reason why a redirect was not followed.
     reason: Option<String>,
 }
@@ -36,7 +38,7 @@ pub(super) enum Why {
 
 impl Account {
     pub(super) fn new(most: u8) -> Self {
-        Account { most, seen: Vec::new(), reason: None }
+        Account { most, seen: BTreeMap::new(), reason: None }
     }
 
     /// Whether a request behind so many redirects follows one more.
@@ -46,7 +48,7 @@ impl Account {
 
     /// Notes a redirect that is followed, of a request to this target; it took this long.
     pub(super) fn note_followed(&mut self, phase: u16, target: usize, status: u16, took_ns: u64) {
-        let seen = self.seen_in(phase);
+        let seen = self.seen.entry(phase).or_default();
         seen.redirects.record_followed(status, took_ns);
         if seen.targets.len() <= target {
             seen.targets.resize(target + 1, 0);
@@ -56,7 +58,7 @@ impl Account {
 
     /// Notes requests that ended well behind so many redirects.
     pub(super) fn note_ok(&mut self, phase: u16, redirects: u8, count: usize) {
-        self.seen_in(phase).redirects.record_ok(redirects, count as u64);
+        self.seen.entry(phase).or_default().redirects.record_ok(redirects, count as u64);
     }
 
     /// Keeps the reason why a redirect is not followed, for the user.
@@ -79,29 +81,14 @@ impl Account {
         });
     }
 
-    fn seen_in(&mut self, phase: u16) -> &mut Seen {
-        let place = match self.seen.iter().position(|(of, _)| *of == phase) {
-            Some(place) => place,
-            None => {
-                self.seen.push((phase, Seen::default()));
-                self.seen.len() - 1
-            }
-        };
-        &mut self.seen[place].1
-    }
-
     /// Adds what was seen in a phase to its report.
     pub(super) fn complete(&mut self, report: &mut DoneReport) {
         let sum = report.meter.redirects.get_or_insert_default();
-        self.seen.retain(|(phase, seen)| {
-            let ours = usize::from(*phase) == report.phase;
-            if ours {
-                sum.merge(&seen.redirects);
-                let targets = report.meter.targets.iter_mut().zip(&seen.targets);
-                targets.for_each(|(target, count)| target.redirects += count);
-            }
-            !ours
-        });
+        if let Some(seen) = self.seen.remove(&(report.phase as u16)) {
+            sum.merge(&seen.redirects);
+            let targets = report.meter.targets.iter_mut().zip(&seen.targets);
+            targets.for_each(|(target, count)| target.redirects += count);
+        }
         if let Some(reason) = &self.reason {
             report.reasons.push((Class::Redirect, reason.clone()));
         }

@@ -5,6 +5,7 @@
 //! without streams do not use this.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use trueload_meter::Streams;
 use trueload_wire::message::Event;
@@ -18,7 +19,7 @@ use crate::generator::slot::Tag;
 pub struct Watch {
     rule: Rule,
     /// By phase; a machine has only shared access to its rules.
-    seen: RefCell<Vec<(u16, Streams)>>,
+    seen: RefCell<BTreeMap<u16, Streams>>,
 }
 
 impl Watch {
@@ -33,28 +34,15 @@ impl Watch {
 
     /// Adds what was seen of the streams of a phase to its report.
     pub(super) fn complete(&self, report: &mut DoneReport) {
-        let mut seen = self.seen.borrow_mut();
         let sum = report.meter.streams.get_or_insert_default();
-        seen.retain(|(phase, streams)| {
-            let ours = usize::from(*phase) == report.phase;
-            if ours {
-                sum.merge(streams);
-            }
-            !ours
-        });
+        if let Some(streams) = self.seen.borrow_mut().remove(&(report.phase as u16)) {
+            sum.merge(&streams);
+        }
     }
 
     #[inline]
     fn note(&self, phase: u16, note: impl FnOnce(&mut Streams)) {
-        let mut seen = self.seen.borrow_mut();
-        match seen.iter_mut().find(|(of, _)| *of == phase) {
-            Some((_, streams)) => note(streams),
-            None => {
-                let mut streams = Streams::default();
-                note(&mut streams);
-                seen.push((phase, streams));
-            }
-        }
+        note(self.seen.borrow_mut().entry(phase).or_default());
     }
 }
 

@@ -4,6 +4,8 @@
 //! Pure: the caller gives the time. Between two changes the numbers stay the same. Their product
 //! with the time between is summed up, so that a mean is exact whenever the changes happen.
 
+use trueload_meter::merged;
+
 use crate::protocol::Concurrent;
 
 /// A span of the series: a quarter of a second of the engine's clock, so that the spans of several
@@ -47,14 +49,10 @@ impl Level {
         self.now = value;
         self.peak = self.peak.max(value);
     }
-
-    /// Adds another thread's level: the sum of two peaks is at least the peak of the sum.
-    pub(crate) fn add(&mut self, other: &Level) {
-        self.now += other.now;
-        self.peak += other.peak;
-        self.area_ns += other.area_ns;
-    }
 }
+
+// Of several threads, the sum of two peaks is at least the peak of the sum.
+merged! { Level: now, peak, area_ns }
 
 /// A stretch of time: the numbers that were open, and the counts of what was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,8 +81,8 @@ impl Stretch {
     pub(crate) fn add(&mut self, other: &Stretch) {
         self.began_ns = self.began_ns.min(other.began_ns);
         self.ns = self.ns.max(other.ns);
-        self.connections.add(&other.connections);
-        self.open_requests.add(&other.open_requests);
+        self.connections.merge(&other.connections);
+        self.open_requests.merge(&other.open_requests);
         self.requests += other.requests;
         self.answered += other.answered;
     }

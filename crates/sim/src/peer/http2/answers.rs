@@ -310,8 +310,7 @@ fn padded(bytes: &[u8], padding: u8) -> Vec<u8> {
 
 /// Appends a frame of any type.
 pub(super) fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    // `Unknown` writes every type number unchanged.
-    let kind = Kind::Unknown(kind);
+    let kind = Kind(kind);
     Header { len: payload.len() as u32, kind, flags, stream }.write(out);
     out.extend_from_slice(payload);
 }

@@ -35,7 +35,7 @@ pub(super) struct Accounting {
 impl Accounting {
     /// Prepares for a fresh connection in place of this one.
     pub(super) fn reopen(&mut self) {
-        (self.counted, self.open, self.waits) = (false, 0, Waits::NONE);
+        (self.counted, self.open, self.waits) = (false, 0, Waits::default());
     }
 
     /// Counts the connection and its settings when something is asked on it for the first time.
@@ -54,8 +54,8 @@ impl Accounting {
         self.since_ns = self.since_ns.max(now_ns);
         self.account.open_ns += u128::from(self.open) * u128::from(past_ns);
         self.open = open;
-        if self.waits != Waits::NONE {
-            self.account.waits_ns.add(&self.waits.over(past_ns));
+        if self.waits != Waits::default() {
+            self.account.waits_ns.add_over(&self.waits, past_ns);
         }
         self.waits = waits;
     }
@@ -72,7 +72,7 @@ impl<T: Copy> Client<T> {
             self.flow.held = false;
         }
         let waits = if self.streams.waiting() == 0 && self.flow.is_free() {
-            Waits::NONE
+            Waits::default()
         } else {
             self.waits(open)
         };

@@ -43,7 +43,7 @@ impl<T: Copy> Client<T> {
             && reading.book.wants() != Wants::Content
             && let Some((head, plain)) = self.blocks.recognise(block)
         {
-            self.accounting.account.headers_in.note(plain.into(), block.len());
+            self.accounting.account.headers_in.note(plain.into(), block.len() as u64);
             self.handle_final(number, head, ends, reading);
             return Ok(());
         }
@@ -83,7 +83,7 @@ impl<T: Copy> Client<T> {
                 None => {}
             }
         })?;
-        self.accounting.account.headers_in.note(plain as u64, block.len());
+        self.accounting.account.headers_in.note(plain as u64, block.len() as u64);
         if count > limits.header_count {
             let why = "too many header fields";
             return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());

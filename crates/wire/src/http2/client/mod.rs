@@ -114,16 +114,6 @@ impl<T> Default for Client<T> {
 }
 
 impl<T: Copy> Client<T> {
-    /// The number of streams that the peer permits at once, if it has announced it.
-    pub fn streams_permitted(&self) -> Option<u32> {
-        self.peer.streams
-    }
-
-    /// The number of open streams.
-    pub fn streams_open(&self) -> usize {
-        self.streams.open()
-    }
-
     /// Handles the end of the peer's side. Every outstanding request ends with it; the ending
     /// depends on how much of its answer has come.
     pub fn handle_end(

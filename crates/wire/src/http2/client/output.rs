@@ -98,7 +98,7 @@ impl<T: Copy> Client<T> {
         let Head { plain_bytes, body_bytes: body } = book.write_block(&tag, out);
         let nth = self.streams.begin(tag, self.peer.window, self.flow.of_stream, body);
         let len = (out.len() - at - HEADER_BYTES) as u32;
-        self.accounting.account.headers_out.note(plain_bytes, len as usize);
+        self.accounting.account.headers_out.note(plain_bytes, len.into());
         let end_stream = if body == 0 { flags::END_STREAM } else { 0 };
         let stream = 2 * nth + 1;
         if len > FRAME_BYTES_LEAST {
@@ -107,7 +107,7 @@ impl<T: Copy> Client<T> {
             write_block(out, stream, &block, body == 0, FRAME_BYTES_LEAST);
         } else {
             let flags = flags::END_HEADERS | end_stream;
-            let header = Header { len, kind: Kind::Headers, flags, stream };
+            let header = Header { len, kind: Kind::HEADERS, flags, stream };
             out[at..at + HEADER_BYTES].copy_from_slice(&header.bytes());
         }
         if body > 0 {
@@ -137,7 +137,7 @@ impl<T: Copy> Client<T> {
             let len = stream.unsent.min(room);
             let flags = if len == stream.unsent { flags::END_STREAM } else { 0 };
             let number = 2 * nth + 1;
-            Header { len: len as u32, kind: Kind::Data, flags, stream: number }.write(out);
+            Header { len: len as u32, kind: Kind::DATA, flags, stream: number }.write(out);
             book.write_body(&stream.tag, stream.sent..stream.sent + len, out);
             stream.send.spend(len as usize);
             self.flow.send.spend(len as usize);

@@ -84,16 +84,6 @@ impl Table {
         Some(bytes.split_at(entry.name_len))
     }
 
-    /// The place of the entry with this name and value.
-    pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<usize> {
-        (0..self.len()).find(|place| self.get(*place) == Some((name, value)))
-    }
-
-    /// The place of the newest entry with this name.
-    pub(super) fn find_name(&self, name: &[u8]) -> Option<usize> {
-        (0..self.len()).find(|place| self.get(*place).is_some_and(|entry| entry.0 == name))
-    }
-
     /// Inserts an entry and evicts the oldest ones for it. An entry larger than the table empties
     /// the table. Returns name and value, even if the entry did not fit.
     pub(super) fn insert(&mut self, name: Name<'_>, value: &[u8]) -> (&[u8], &[u8]) {

@@ -41,7 +41,7 @@ fn data(stream: u32, bytes: &[u8], end_stream: bool) -> Vec<u8> {
 }
 
 fn update(stream: u32, by: u32) -> Vec<u8> {
-    raw(Kind::WindowUpdate, 0, stream, &by.to_be_bytes())
+    raw(Kind::WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
 }
 
 fn set(parameters: &[(u16, u32)]) -> Vec<u8> {
@@ -97,7 +97,7 @@ impl Play {
     /// What it has sent since it was asked last.
     fn sent(&mut self) -> Vec<String> {
         let (out, mut reader) = (std::mem::take(&mut self.out), Reader::default());
-        reader.set_frame_bytes(1 << 24);
+        reader.frame_bytes = 1 << 24;
         let (mut rest, mut sent) = (&out[..], Vec::new());
         while let Some(piece) = reader.next(&mut rest).expect("legal") {
             sent.push(match piece {
@@ -312,7 +312,7 @@ fn a_block_that_inserts_is_decoded_and_one_that_does_not_is_recognised_only_unde
     let mut play = play();
     let blocks = ["/a", "/a", "/a", "/bcd", "/bcd", "/a", "/bcd", "/a"].map(&mut request);
     for (nth, block) in blocks.iter().enumerate() {
-        play.receive(&raw(Kind::Headers, 0x5, 1 + 2 * nth as u32, block));
+        play.receive(&raw(Kind::HEADERS, 0x5, 1 + 2 * nth as u32, block));
     }
     let made: Vec<u8> = play
         .events
@@ -325,8 +325,8 @@ fn a_block_that_inserts_is_decoded_and_one_that_does_not_is_recognised_only_unde
     assert_eq!(made, [2, 2, 2, 4, 4, 2, 4, 2]);
     // The same bytes mean another path once something was inserted before them.
     let inserts =
-        raw(Kind::Headers, 0x5, 101, &[&block(&GET)[..], &[0x40, 1, b'x', 1, b'y']].concat());
-    play.receive(&[inserts, raw(Kind::Headers, 0x5, 103, &blocks[4])].concat());
+        raw(Kind::HEADERS, 0x5, 101, &[&block(&GET)[..], &[0x40, 1, b'x', 1, b'y']].concat());
+    play.receive(&[inserts, raw(Kind::HEADERS, 0x5, 103, &blocks[4])].concat());
     assert_eq!(play.events.last(), Some(&Event::Malformed), "two fields x: y, and no path");
 }
 
@@ -349,7 +349,7 @@ fn a_mistake_on_a_stream_resets_it_and_the_connection_goes_on() {
         ("a pseudo trailer", vec![headers(1, &GET, false), headers(1, &GET[..1], true)], protocol),
         (
             "depends on itself",
-            vec![raw(Kind::Headers, 0x25, 1, &[&[0, 0, 0, 1, 0][..], &block(&GET)].concat())],
+            vec![raw(Kind::HEADERS, 0x25, 1, &[&[0, 0, 0, 1, 0][..], &block(&GET)].concat())],
             protocol,
         ),
         ("DATA behind the end", vec![get(1), data(1, b"x", false)], closed),
@@ -376,35 +376,35 @@ fn a_mistake_on_the_connection_ends_it_with_its_code() {
         CompressionError, FlowControlError, FrameSizeError, ProtocolError, StreamClosed,
     };
     let open = |frames: &[Vec<u8>]| [opening(), frames.concat()].concat();
-    let part = raw(Kind::Headers, 0x1, 1, &block(&GET));
+    let part = raw(Kind::HEADERS, 0x1, 1, &block(&GET));
     let cases: [(&str, Vec<u8>, ErrorCode); 20] = [
         ("HTTP/1", b"GET / HTTP/1.1\r\n\r\n".to_vec(), ProtocolError),
         ("a preface that ends wrong", [&PREFACE[..23], b"x"].concat(), ProtocolError),
-        ("PING first", [&PREFACE[..], &raw(Kind::Ping, 0, 0, &[0; 8])].concat(), ProtocolError),
-        ("an ACK first", [&PREFACE[..], &raw(Kind::Settings, 1, 0, &[])].concat(), ProtocolError),
+        ("PING first", [&PREFACE[..], &raw(Kind::PING, 0, 0, &[0; 8])].concat(), ProtocolError),
+        ("an ACK first", [&PREFACE[..], &raw(Kind::SETTINGS, 1, 0, &[])].concat(), ProtocolError),
         ("DATA on an idle stream", open(&[data(1, b"x", true)]), ProtocolError),
-        ("RST on an idle stream", open(&[raw(Kind::RstStream, 0, 1, &[0; 4])]), ProtocolError),
+        ("RST on an idle stream", open(&[raw(Kind::RST_STREAM, 0, 1, &[0; 4])]), ProtocolError),
         ("a window of an idle stream", open(&[update(1, 1)]), ProtocolError),
         ("a window of 0 of an idle stream", open(&[update(1, 0)]), ProtocolError),
         ("an even number", open(&[get(2)]), ProtocolError),
         ("a lower number", open(&[get(5), get(3)]), ProtocolError),
         ("HEADERS on a closed stream", open(&[get(1), get(1)]), StreamClosed),
-        ("CONTINUATION of nothing", open(&[raw(Kind::Continuation, 4, 1, &[])]), ProtocolError),
+        ("CONTINUATION of nothing", open(&[raw(Kind::CONTINUATION, 4, 1, &[])]), ProtocolError),
         (
             "PING within a block",
-            open(&[part.clone(), raw(Kind::Ping, 0, 0, &[0; 8])]),
+            open(&[part.clone(), raw(Kind::PING, 0, 0, &[0; 8])]),
             ProtocolError,
         ),
         (
             "an unknown frame within a block",
-            open(&[part.clone(), raw(Kind::Unknown(50), 0, 0, b"x")]),
+            open(&[part.clone(), raw(Kind(50), 0, 0, b"x")]),
             ProtocolError,
         ),
         ("DATA within a block", open(&[part, data(1, b"x", true)]), ProtocolError),
-        ("a push", open(&[raw(Kind::PushPromise, 4, 1, &[0, 0, 0, 2])]), ProtocolError),
+        ("a push", open(&[raw(Kind::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2])]), ProtocolError),
         (
             "a block that cannot be decoded",
-            open(&[raw(Kind::Headers, 5, 1, &[0x80])]),
+            open(&[raw(Kind::HEADERS, 5, 1, &[0x80])]),
             CompressionError,
         ),
         ("a frame that is too long", open(&[data(0, &[0; 16_385], false)]), FrameSizeError),
@@ -433,10 +433,10 @@ fn nothing_may_be_sent_without_end() {
     write_reset(&mut reset, 1, ErrorCode::Cancel);
     let post = headers(3, &[(":method", "POST"), GET[1], GET[2]], false);
     for (sentence, once, flood) in [
-        ("PING", vec![], raw(Kind::Ping, 0, 0, &[0; 8])),
+        ("PING", vec![], raw(Kind::PING, 0, 0, &[0; 8])),
         ("SETTINGS", vec![], set(&[])),
-        ("PRIORITY", vec![], raw(Kind::Priority, 0, 9, &[0; 5])),
-        ("unknown frames", vec![], raw(Kind::Unknown(99), 0, 0, &[])),
+        ("PRIORITY", vec![], raw(Kind::PRIORITY, 0, 9, &[0; 5])),
+        ("unknown frames", vec![], raw(Kind(99), 0, 0, &[])),
         ("windows", vec![], update(0, 1)),
         ("empty DATA", post, data(3, b"", false)),
         ("RST_STREAM", get(1), reset),
@@ -468,9 +468,9 @@ fn nothing_may_be_sent_without_end() {
         assert!((9_000..11_000).contains(&sent.count()), "requests that are {sentence}");
     }
     let mut play = Play::waiting(Config::default()).opened();
-    play.receive(&raw(Kind::Headers, 1, 1, &[]));
+    play.receive(&raw(Kind::HEADERS, 1, 1, &[]));
     let frames = (0..20_000).take_while(|_| {
-        play.receive(&raw(Kind::Continuation, 0, 1, &[]));
+        play.receive(&raw(Kind::CONTINUATION, 0, 1, &[]));
         !play.broken()
     });
     assert!(frames.count() < 100, "CONTINUATION");
@@ -485,11 +485,11 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
         2 => (stream(), 0..40_usize, any::<bool>()).prop_map(|(stream, len, end)| data(stream, &vec![7; len], end)),
         2 => (0..12_u32, 0..70_000_u32).prop_map(|(stream, by)| update(stream, by)),
         1 => (1..7_u16, 0..70_000_u32).prop_map(|(parameter, value)| set(&[(parameter, value)])),
-        1 => stream().prop_map(|stream| raw(Kind::RstStream, 0, stream, &[0, 0, 0, 8])),
-        1 => Just(raw(Kind::Ping, 0, 0, &[0; 8])),
+        1 => stream().prop_map(|stream| raw(Kind::RST_STREAM, 0, stream, &[0, 0, 0, 8])),
+        1 => Just(raw(Kind::PING, 0, 0, &[0; 8])),
         1 => (0..12_u8, any::<u8>(), 0..4_u32, prop::collection::vec(any::<u8>(), 0..20))
             .prop_map(|(kind, flags, stream, payload)| {
-                let mut header = Header { len: payload.len() as u32, kind: Kind::Ping, flags, stream }.bytes();
+                let mut header = Header { len: payload.len() as u32, kind: Kind::PING, flags, stream }.bytes();
                 header[3] = kind;
                 [&header[..], &payload].concat()
             }),

@@ -21,8 +21,8 @@ from trueload.report.html.charts.theme import (
     series_colour,
 )
 from trueload.suites.steps import Search, Step
+from trueload.units import NS_PER_MS
 
-NS_PER_MS = 1e6
 AROUND = 1.15  # the published curves are shown up to this multiple of our range
 
 

@@ -65,7 +65,8 @@ def ranking(section: LoadTable, palette: Palette | None = None) -> TitledChart |
     kinds = {each.kind for each in spans if each.high > each.low}
     if kinds:
         what = "the 95 % interval of the median" if "95 % interval" in kinds else "the range"
-        note += f"Whiskers: {what}{_or_range(kinds)}."
+        also = ", or the range of few repetitions" if len(kinds) > 1 else ""
+        note += f"Whiskers: {what}{also}."
     if more > 0:
         note += f" {more} more are in the table only."
     best = shown[0]
@@ -78,18 +79,12 @@ def ranking(section: LoadTable, palette: Palette | None = None) -> TitledChart |
     )
 
 
-def _or_range(kinds: set[Any]) -> str:
-    return ", or the range of few repetitions" if len(kinds) > 1 else ""
-
-
 def _row(entry: Summary, colour: str) -> dict[str, Any]:
     score = entry.score or 0.0
     interval = entry.interval
     low, high = (interval.low, interval.high) if interval is not None else (score, score)
     able = entry.can_rank
-    score_text = at_least(short_number(score), entry.lower_bound) + (
-        "" if able else f" {_apart(entry)}"
-    )
+    apart = "" if able else " trap" if entry.trap else " invalid"
     return {
         "name": entry.name,
         "value": score,
@@ -98,12 +93,8 @@ def _row(entry: Summary, colour: str) -> dict[str, Any]:
         "known": interval is not None and high > low,
         "colour": colour if able else GREY[0],
         "opacity": 0.9 if able else FADED,
-        "said": score_text,
+        "said": at_least(short_number(score), entry.lower_bound) + apart,
     }
-
-
-def _apart(entry: Summary) -> str:
-    return "trap" if entry.trap else "invalid"
 
 
 def short_number(value: float) -> str:

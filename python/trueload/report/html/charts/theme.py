@@ -9,12 +9,13 @@ import it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+
+from trueload.report.compare import finite
 
 WIDTH_PX = 340
 HEIGHT_PX = 220
@@ -103,11 +104,7 @@ def named_rows(rows: Any, names: Sequence[str], text_field: str) -> tuple[Any, l
 
 def data(rows: Iterable[dict[str, Any]]) -> Any:
     """Return plain rows for a chart; infinite and undefined numbers become missing values."""
-    return alt.InlineData([{key: _value(each) for key, each in row.items()} for row in rows])
-
-
-def _value(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return alt.InlineData([{key: finite(each) for key, each in row.items()} for row in rows])
 
 
 def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:

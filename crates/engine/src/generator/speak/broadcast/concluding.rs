@@ -68,7 +68,7 @@ impl Broadcasting {
             if !phase.held {
                 continue;
             }
-            if !sent || self.under_way().is_open(index as u16) {
+            if !sent || self.under_way().ledger.is_open(index as u16) {
                 return;
             }
             self.settle_phase(index, now_ns);

@@ -14,7 +14,6 @@ mod client;
 mod concluding;
 mod program;
 mod sending;
-mod settling;
 mod turns;
 mod under_way;
 
@@ -225,7 +224,7 @@ impl Broadcast {
                 write_frame(self.dialect, &self.message, &mut self.chance, output);
                 client.stage = Stage::Joining(next);
                 if next == Joining::Done {
-                    self.under_way.join(client.slot);
+                    self.under_way.ledger.join(client.slot);
                 }
                 Ok(())
             }
@@ -289,17 +288,17 @@ impl Broadcast {
         }
         match fault.ending() {
             Some(ending) if fault.is_close() => {
-                self.under_way.drop_out(client.slot);
+                self.under_way.ledger.drop_out(client.slot);
                 client.end(now_ns, ending, on_outcome);
                 Disposition::Closing
             }
             Some(ending) if client.outstanding() > 0 => {
-                self.under_way.leave(client.slot);
+                self.under_way.ledger.leave(client.slot);
                 client.end(now_ns, ending, on_outcome);
                 Disposition::Broken
             }
             _ => {
-                self.under_way.leave(client.slot);
+                self.under_way.ledger.leave(client.slot);
                 self.under_way.charged_otherwise(client.number);
                 self.violation = class_of_fault(fault);
                 Disposition::Unsolicited
@@ -345,21 +344,21 @@ impl Protocol for Broadcast {
     }
 
     fn closed(&mut self, key: u32) {
-        self.under_way.drop_out(key);
+        self.under_way.ledger.drop_out(key);
     }
 
     fn gave_up(&mut self, key: u32) {
         // Deliveries that it has not received are lost, and no more are expected.
-        self.under_way.drop_out(key);
-        self.under_way.leave(key);
+        self.under_way.ledger.drop_out(key);
+        self.under_way.ledger.leave(key);
     }
 
     fn awaits(&self, phase: u16) -> bool {
-        self.under_way.is_open(phase)
+        self.under_way.ledger.is_open(phase)
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
-        report.deliveries = Some(self.under_way.take(report.phase as u16));
+        report.deliveries = Some(self.under_way.ledger.take(report.phase as u16));
     }
 
     #[inline]

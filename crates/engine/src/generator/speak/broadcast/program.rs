@@ -56,7 +56,7 @@ impl Broadcasting {
                 self.advance(net);
             }
             Command::Stop => {
-                self.under_way().cancel();
+                self.under_way().ledger.cancel();
                 self.generator.stop(net);
             }
         }
@@ -68,8 +68,8 @@ impl Broadcasting {
         let Generator { config, slots, codec, .. } = &mut self.generator;
         let under_way = &mut codec.protocol.under_way;
         let mine = dealt(total, config.threads, config.thread);
-        (mine..slots.len()).rev().for_each(|slot| under_way.leave(slot));
-        under_way.expect_senders(total);
+        (mine..slots.len()).rev().for_each(|slot| under_way.ledger.leave(slot));
+        under_way.ledger.expect_senders(total);
     }
 
     /// Moves every phase on as far as it can go now.
@@ -90,10 +90,6 @@ impl Program for Broadcasting {
         while let Some(command) = self.generator.link.next_command() {
             self.obey(net, command);
         }
-    }
-
-    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
-        self.generator.handle_accepted(net, token)
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {

@@ -5,13 +5,14 @@
 //! receipt is known first, so it is taken back later: [`Charge`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use trueload_load::dealt_slot;
-use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger, Origin};
+use trueload_meter::{Answered, Class, Delivered, Handle, Ledger, Origin};
 use trueload_wire::shootout::{Key, Memory, Stamp};
 
-use super::settling::Settling;
 use crate::generator::slot::NEVER;
+use crate::protocol::Sent;
 
 /// Messages whose receipts have come may still wait for deliveries: at most this many beyond those
 /// in flight.
@@ -111,27 +112,6 @@ impl UnderWay {
     /// A slot's number as a sender.
     pub(super) fn number(&self, slot: u32) -> u32 {
         dealt_slot(slot, self.of, self.index)
-    }
-
-    /// Sets the number of connections over all engines.
-    pub(super) fn expect_senders(&mut self, total: u32) {
-        self.ledger.expect_senders(total);
-    }
-
-    /// Notes that the slot is a listener now.
-    pub(super) fn join(&mut self, slot: u32) {
-        self.ledger.join(slot);
-    }
-
-    /// Notes that we end the slot's connection: nothing is expected for it any more.
-    pub(super) fn leave(&mut self, slot: u32) {
-        self.ledger.leave(slot);
-    }
-
-    /// Notes that the slot's connection is gone: unless we ended it, its outstanding deliveries are
-    /// lost.
-    pub(super) fn drop_out(&mut self, slot: u32) {
-        self.ledger.drop_out(slot);
     }
 
     /// Whether one more message may be sent if `concurrent` may be in flight.
@@ -278,20 +258,32 @@ impl UnderWay {
     pub(super) fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
     }
+}
 
-    /// Whether messages of this phase are under way.
-    pub(super) fn is_open(&self, phase: u16) -> bool {
-        self.ledger.is_open(phase)
+/// The phases that are settled with other engines.
+#[derive(Debug, Default)]
+pub(super) struct Settling {
+    /// The messages sent in each phase; none once they have been reported.
+    sent: Vec<Option<Sent>>,
+    /// Settlements asked for and not begun: phase, messages sent, and until when to wait for them.
+    pub(super) waiting: VecDeque<(u16, Arc<Sent>, u64)>,
+    pub(super) current: Option<u16>,
+}
+
+impl Settling {
+    pub(super) fn sent(&mut self, phase: u16) -> &mut Option<Sent> {
+        let at = usize::from(phase);
+        if self.sent.len() <= at {
+            self.sent.resize_with(at + 1, || Some(Sent::default()));
+        }
+        &mut self.sent[at]
     }
 
-    /// Cancels all messages: the run is cut short.
-    pub(super) fn cancel(&mut self) {
-        self.ledger.cancel();
-    }
-
-    /// Takes the deliveries of a phase that is over.
-    pub(super) fn take(&mut self, phase: u16) -> Deliveries {
-        self.ledger.take(phase)
+    /// Notes that one of our clients sends a message.
+    pub(super) fn send(&mut self, phase: u16, sender: u32, sequence: u32) {
+        if let Some(sent) = self.sent(phase) {
+            sent.insert(sender, sequence);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-"""The progress of a stage, as a bar with the parts done and left. Pure."""
+"""The progress of a phase, as a bar with the parts done and left. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ BAR_MIN = 10  # a shorter one has a row of its own
 
 
 def labelled(label: str, *spans: Span) -> Row:
-    """Return a label with its values."""
     return (Span(f"{label:<{LABEL}}", "label"), *spans)
 
 
@@ -25,33 +24,33 @@ def progress_rows(label: str, share: float, text: str, width: int) -> list[Row]:
     return [(head, Span(text)), gauge(share, width, "good")]
 
 
-def stage_rows(progress: Progress, width: int, *, sessions: bool = False) -> list[Row]:
-    """Return the stage of a trial, by its time or by the number of its requests.
+def phase_rows(progress: Progress, width: int, *, sessions: bool = False) -> list[Row]:
+    """Return the phase of a trial, by its time or by the number of its requests.
 
     The windows of a session have names of their own. How many ``sessions`` of a scenario have
     ended is known at the end only.
     """
-    phase = progress.phase if progress.stage in (WARMUP, WINDOW) else None
-    stage = progress.stage if phase is None else phase.id
-    stop = None if phase is None else phase.stop
+    plan = progress.plan if progress.phase in (WARMUP, WINDOW) else None
+    phase = progress.phase if plan is None else plan.id
+    stop = None if plan is None else plan.stop
     if isinstance(stop, Duration):
         share = min(1.0, progress.elapsed_ns / stop.ns) if stop.ns else 1.0
         left_s = max(0, stop.ns - progress.elapsed_ns) / 1e9
         text = f"{format_duration(progress.elapsed_ns)} of {format_span(stop.ns)}"
-        return progress_rows(stage, share, f"{text}, {left_s:.0f} s left", width)
+        return progress_rows(phase, share, f"{text}, {left_s:.0f} s left", width)
     if stop is not None and sessions:
         text = (
             f"{format_duration(progress.elapsed_ns)}, until all {format_count(stop.count)} sessions"
         )
-        return [(Span(f"{stage:<{LABEL}}", "strong"), Span(text))]
+        return [(Span(f"{phase:<{LABEL}}", "strong"), Span(text))]
     if stop is not None and progress.tick is not None:
         issued = progress.tick.counts.issued
-        return counted_rows(stage, issued, stop.count, progress.elapsed_ns, width)
-    return [(Span(f"{stage:<{LABEL}}", "strong"), Span(format_duration(progress.elapsed_ns)))]
+        return counted_rows(phase, issued, stop.count, progress.elapsed_ns, width)
+    return [(Span(f"{phase:<{LABEL}}", "strong"), Span(format_duration(progress.elapsed_ns)))]
 
 
 def counted_rows(label: str, done: int, of: int, elapsed_ns: int, width: int) -> list[Row]:
-    """Return a stage that ends after a number of requests.
+    """Return a phase that ends after a number of requests.
 
     The estimate assumes that the others take as long as those done.
     """

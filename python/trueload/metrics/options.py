@@ -1,19 +1,25 @@
-"""The options of metrics, for every command that measures, each declared once."""
+"""The options of metrics, each declared once: where they are sent during a measurement."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from trueload.commands.declarations import with_options
-from trueload.errors import UserError
-from trueload.metrics.outlets import NOTHING_WANTED, ExporterOptions, ScrapeAt
 from trueload.protocol.option import SPAN, Settings, Unit, option
 
 LOOPBACK = "127.0.0.1"
 OTLP_PATH = "/v1/metrics"
 OTLP_FROM_ENVIRONMENT = "env"
 OTLP_DEFAULT = "http://localhost:4318"
+
+
+@dataclass(frozen=True)
+class ScrapeAt:
+    """The address at which Prometheus finds the metrics. Port 0 picks a free one."""
+
+    host: str
+    port: int
 
 
 def _scrape_at(text: str) -> ScrapeAt:
@@ -89,13 +95,4 @@ class MetricsOptions(Settings, group="Metrics"):
     )
 
 
-@with_options(MetricsOptions)
-def read_metrics(given: MetricsOptions) -> ExporterOptions:
-    """Return the exporters that the options ask for. Raises ``UserError``."""
-    if given.prometheus is None and given.prometheus_linger_ns is not None:
-        raise UserError(
-            "--prometheus-linger is given, but no --prometheus", "add --prometheus PORT"
-        )
-    if given.prometheus is None and given.otlp is None:
-        return NOTHING_WANTED
-    return ExporterOptions(given.prometheus, given.prometheus_linger_ns or 0, given.otlp)
+NO_METRICS = MetricsOptions()

@@ -48,4 +48,4 @@ def _memory(record: Record) -> str:
     return f"the server's memory is {format_size(server.rss_after_bytes)}{of}"
 
 
-SLOW_CLIENTS = AccountView(name="slow_clients", after="idle", lines=_lines)
+SLOW_CONNECTIONS = AccountView(name="slow_connections", after="idle", lines=_lines)

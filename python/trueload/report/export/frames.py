@@ -11,12 +11,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-# Columns of stored rows that say nothing about a result in memory.
-OF_STORED_ROWS = frozenset({"run", "number", "key", "labels", "outcome", "reason"})
-
 
 def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pandas.DataFrame:
-    """A data frame with these columns."""
     require("pandas", "to_pandas()", "pandas")
     import pandas
 
@@ -24,7 +20,6 @@ def to_pandas(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> p
 
 
 def to_polars(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> polars.DataFrame:
-    """A data frame with these columns."""
     require("polars", "to_polars()", "polars")
     import polars
 

@@ -18,8 +18,8 @@ from trueload.verdict.common import (
     DELAYS,
     Definition,
     Finding,
+    has_slow_connections,
     is_open,
-    is_slow_client,
     not_applicable,
 )
 from trueload.verdict.hosts import SEVERITY
@@ -82,7 +82,7 @@ class GeneratorShare:
         return f"{self.percentile} {whole}, of which {ours} ours"
 
 
-def client_parts(record: Record) -> tuple[GeneratorShare, ...]:
+def generator_shares(record: Record) -> tuple[GeneratorShare, ...]:
     """Return the generator's part of p50 and of p99, if known.
 
     It is the sum of the same percentile at both ends. It is at most the difference between this
@@ -94,7 +94,7 @@ def client_parts(record: Record) -> tuple[GeneratorShare, ...]:
 
 def _parts(record: Record) -> Iterator[GeneratorShare]:
     send, receive = record.client_ns.send, record.client_ns.receive
-    if send is None or receive is None or is_slow_client(record):
+    if send is None or receive is None or has_slow_connections(record):
         return
     latency = figures.latency(record)
     for name, share in SHARES.items():
@@ -107,9 +107,9 @@ def _parts(record: Record) -> Iterator[GeneratorShare]:
         yield GeneratorShare(name, ours_ns, found.value)
 
 
-def check_client_share(record: Record) -> Finding:
+def check_generator_share(record: Record) -> Finding:
     """Grade the generator's part of p50 and of p99; the worse one decides."""
-    parts = client_parts(record)
+    parts = generator_shares(record)
     if not parts:
         return not_applicable(_unknown(record))
     judge = _judged_open if is_open(record) else partial(_judged_closed, _is_server_full(record))
@@ -128,7 +128,7 @@ def check_client_share(record: Record) -> Finding:
 CLIENT_SHARE = Definition(
     name="client-share",
     order=70,
-    compute=check_client_share,
+    compute=check_generator_share,
     of_client="how long a request waits within the client only the client knows",
     fault="generator",
     moves=DELAYS,
@@ -187,7 +187,7 @@ def _limit(part: GeneratorShare, limits: Limits) -> float:
 def _unknown(record: Record) -> str:
     """Return why the generator's part is not known."""
     receive = record.client_ns.receive
-    if is_slow_client(record):
+    if has_slow_connections(record):
         return "answers wait for the client on purpose (--read-rate)"
     if record.connections.family == "unix":
         return "the kernel does not tell when bytes arrive on a unix socket"

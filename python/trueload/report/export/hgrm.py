@@ -9,18 +9,32 @@ them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from trueload.errors import UserError
 from trueload.record import figures
 from trueload.record.schema import Record
-from trueload.units import format_count
+from trueload.store.rows import DamagedRow, Row, Run
+from trueload.units import NS_PER_MS, format_count
 
 TICKS = 5  # levels per half of the rest: the default of HdrHistogram
-NS_PER_MS = 1e6
 SUB_BUCKETS = 2048  # with three significant digits, which our histograms have
 
 Bucket = tuple[int, int, int]
 """The lowest and the highest value of a bucket, and its count."""
+
+
+def run_hgrm(run: Run, rows: Iterable[Row | DamagedRow]) -> Iterator[str]:
+    """Yield the histogram of the run's one trial. Raises ``UserError`` if it has several."""
+    timed = [each.record for each in rows if isinstance(each, Row) and each.record is not None]
+    timed = [record for record in timed if record.histograms.latency is not None]
+    if len(timed) != 1:
+        has = f"{len(timed)} trials" if timed else "no trial"
+        raise UserError(
+            f"run {run.id} has {has} with answers, and a .hgrm file holds one histogram",
+            "name a run of one trial; --format json has the histograms of all",
+        )
+    yield from hgrm(timed[0])
 
 
 def hgrm(record: Record) -> Iterator[str]:

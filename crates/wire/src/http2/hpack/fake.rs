@@ -1,4 +1,4 @@
-//! The encoder, with a dynamic table.
+//! The encoder of a peer in tests, with a dynamic table. The product sends nothing that needs one.
 
 use super::literal::{self, Indexing};
 use super::table::{Name, Table};
@@ -42,15 +42,14 @@ impl Encoder {
     pub fn field(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8], indexing: Indexing) {
         let dynamic = |place: usize| fields::FIELDS.len() + 1 + place;
         if indexing != Indexing::Never {
-            let index =
-                fields::find(name, value).or_else(|| self.table.find(name, value).map(dynamic));
+            let index = fields::find(name, value).or_else(|| self.find(name, value).map(dynamic));
             if let Some(index) = index {
                 integer::write(out, 0x80, 7, index);
                 return;
             }
         }
         let (first, prefix) = indexing.prefix();
-        let index = fields::find_name(name).or_else(|| self.table.find_name(name).map(dynamic));
+        let index = fields::find_name(name).or_else(|| self.find_name(name).map(dynamic));
         integer::write(out, first, prefix, index.unwrap_or(0));
         if index.is_none() {
             literal::string(out, name);
@@ -59,5 +58,16 @@ impl Encoder {
         if indexing == Indexing::Insert {
             self.table.insert(Name::Bytes(name), value);
         }
+    }
+
+    /// The place in the table of the entry with this name and value.
+    fn find(&self, name: &[u8], value: &[u8]) -> Option<usize> {
+        (0..self.table.len()).find(|place| self.table.get(*place) == Some((name, value)))
+    }
+
+    /// The place in the table of the newest entry with this name.
+    fn find_name(&self, name: &[u8]) -> Option<usize> {
+        let named = |place: &usize| self.table.get(*place).is_some_and(|entry| entry.0 == name);
+        (0..self.table.len()).find(named)
     }
 }

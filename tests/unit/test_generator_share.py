@@ -23,13 +23,13 @@ from samples import (
 )
 from trueload.protocol.plan import Histograms
 from trueload.protocol.sums import add_histograms
-from trueload.record.accounts.generator_times import CLIENT_TIMES, GeneratorTime, GeneratorTimes
+from trueload.record.accounts.generator_times import GENERATOR_TIMES, GeneratorTime, GeneratorTimes
 from trueload.record.schema import Record, Status
-from trueload.report.result import client_share_text, result_lines
+from trueload.report.result import generator_share_text, result_lines
 from trueload.report.sheets import TRIALS, record_values
 from trueload.stats import Distribution, decode_histogram
 from trueload.store.runs import Store
-from trueload.verdict import client_parts
+from trueload.verdict import generator_shares
 
 US, MS = 1_000, 1_000_000
 FULL, NEARLY_FULL = (SERVER.model_copy(update={"saturation": share}) for share in (0.97, 0.96))
@@ -37,7 +37,7 @@ Times = tuple[tuple[int, int], ...]
 
 
 def account(found: Histograms) -> GeneratorTimes:
-    made: GeneratorTimes = CLIENT_TIMES.made(trial_facts(SimpleNamespace(histograms=found)))
+    made: GeneratorTimes = GENERATOR_TIMES.made(trial_facts(SimpleNamespace(histograms=found)))
     return made
 
 
@@ -115,7 +115,7 @@ def test_a_record_from_before_there_were_such_times_is_read_and_has_none() -> No
     found = Record.model_validate(old)
     assert found.round_trip_ns == Distribution()
     assert found.client_ns == GeneratorTimes(send=None, receive=None)
-    assert client_parts(found) == ()
+    assert generator_shares(found) == ()
 
 
 # --- the generator's part of a percentile
@@ -123,7 +123,7 @@ def test_a_record_from_before_there_were_such_times_is_read_and_has_none() -> No
 
 def test_the_part_is_the_sum_of_both_ends_at_the_same_percentile() -> None:
     ours = times(send=((4 * US, 9_800), (40 * US, 200)), receive=((6 * US, 960), (100 * US, 40)))
-    middle, high = client_parts(record(ours, latency=((MS, 9_500), (2 * MS, 500))))
+    middle, high = generator_shares(record(ours, latency=((MS, 9_500), (2 * MS, 500))))
     assert (middle.percentile, high.percentile) == ("p50", "p99")
     assert close_to(middle.ours_ns, 10 * US)
     assert close_to(middle.of_ns, MS)
@@ -132,7 +132,7 @@ def test_the_part_is_the_sum_of_both_ends_at_the_same_percentile() -> None:
 
 
 def test_the_part_is_never_more_than_the_percentile() -> None:
-    found = client_parts(record(times(send=((5 * MS, OK),)), latency=((MS, OK),)))
+    found = generator_shares(record(times(send=((5 * MS, OK),)), latency=((MS, OK),)))
     assert [part.share for part in found] == [1.0, 1.0]
 
 
@@ -141,11 +141,11 @@ def test_the_part_is_never_more_than_what_the_round_trip_leaves() -> None:
     ours = times(send=((4 * US, 9_800), (300 * US, 200)), receive=((6 * US, 960), (300 * US, 40)))
     trip = distribution(histogram((980 * US, 900), (1_500 * US, 100)))
     found = record(ours, latency=((MS, 9_500), (1_900 * US, 500)), round_trip_ns=trip)
-    middle, high = client_parts(found)
+    middle, high = generator_shares(found)
     assert close_to(middle.ours_ns, 10 * US), "the sum is less than the 20 us that are left"
     assert 395 * US < high.ours_ns < 405 * US, "not 600 us"
     slower = found.model_copy(update={"round_trip_ns": distribution(histogram((2 * MS, 1_000)))})
-    assert [part.ours_ns for part in client_parts(slower)] == [0, 0]
+    assert [part.ours_ns for part in generator_shares(slower)] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,13 @@ def test_the_part_is_never_more_than_what_the_round_trip_leaves() -> None:
 def test_a_percentile_takes_as_many_stamped_answers_as_can_bound_it(
     stamped: int, names: list[str]
 ) -> None:
-    found = client_parts(record(times(receive=((6 * US, stamped),))))
+    found = generator_shares(record(times(receive=((6 * US, stamped),))))
     assert [part.percentile for part in found] == names
 
 
 def test_a_percentile_among_requests_that_never_ended_has_no_part() -> None:
     unended = counts(ok=OK, issued=OK + 300, scheduled=OK + 300, cancelled=300)
-    found = client_parts(record(times(), counts=unended))
+    found = generator_shares(record(times(), counts=unended))
     assert [part.percentile for part in found] == ["p50"]
 
 
@@ -242,7 +242,9 @@ def test_a_result_says_how_much_of_each_percentile_was_ours() -> None:
     made = record(
         times(send=((40 * US, OK),), receive=((100 * US, 1_000),)), latency=((293 * US, OK),)
     )
-    assert client_share_text(made).startswith("p50 293 us, of which 140 us ours   p99 293 us, of")
+    assert generator_share_text(made).startswith(
+        "p50 293 us, of which 140 us ours   p99 293 us, of"
+    )
     assert any(line.startswith("client share p50 293 us") for line in result_lines(made))
 
 
