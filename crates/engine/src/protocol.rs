@@ -30,14 +30,16 @@ mod tls;
 
 pub use connections::{Connections, Ready};
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
-pub use exchange::{ExchangePlan, Http2Plan, ServicePlan, WindowsPlan};
+pub use exchange::{ExchangePlan, WindowsPlan};
 pub use generator::{Generator, Lateness, Stalls};
 pub use origins::{AddressPlan, OriginConnections, OriginPlan};
 pub use part::{CpuLooks, Machine, MachineShares, PartPlan, SharePlan};
 pub use replay::{RecordedRequest, ReplayPlan};
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetPlan};
 pub use scenario::{FromPlan, StepPlan, TakePlan, ThinkPlan};
-pub use server::{Concurrent, FaultsPlan, Interval, ServePlan, Served, Span};
+pub use server::{
+    Concurrent, FaultsPlan, Http2Plan, Interval, ServePlan, Served, ServicePlan, Span,
+};
 pub use tls::{ServeTlsPlan, TlsPlan, TrustPlan};
 pub use trueload_drive::Choice as DriverPlan;
 pub use trueload_load::Stage as StagePlan;

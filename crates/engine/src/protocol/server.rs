@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trueload_meter::Figures;
+use trueload_wire::shootout::Dialect;
 
-use super::{AddressPlan, DriverPlan, ServeTlsPlan, ServicePlan};
+use super::{AddressPlan, DriverPlan, ServeTlsPlan};
 
 /// What one reference server is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +34,55 @@ pub struct ServePlan {
     /// What TLS is set up with, or null for none.
     #[serde(default)]
     pub tls: Option<ServeTlsPlan>,
+}
+
+/// What a server of HTTP/2 permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Plan {
+    /// Streams that a connection may have open at once.
+    pub max_streams: u32,
+}
+
+/// What a reference server does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ServicePlan {
+    /// HTTP: `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS`, `/stream/N/MS`, `/redirect/N`.
+    Http {
+        /// Keep a record of what is seen, which `mark` asks for.
+        #[serde(default)]
+        record: bool,
+        /// What it does wrong on purpose; null for nothing.
+        #[serde(default)]
+        faults: Option<FaultsPlan>,
+        /// HTTP/2 beside HTTP/1.1 on the same port; null for HTTP/1.1 alone.
+        #[serde(default)]
+        http2: Option<Http2Plan>,
+    },
+    /// Every byte comes back over TCP.
+    TcpEcho,
+    /// Every datagram comes back over UDP.
+    UdpEcho,
+    /// WebSocket: `/echo` returns every message, `/ws` has the contract `ws-shootout`.
+    Ws {
+        /// How its messages are written.
+        #[serde(default)]
+        dialect: Dialect,
+    },
+}
+
+impl Default for ServicePlan {
+    fn default() -> Self {
+        ServicePlan::Http { record: false, faults: None, http2: None }
+    }
+}
+
+impl ServicePlan {
+    /// Whether it is the default service, which need not be named.
+    pub fn is_plain_http(&self) -> bool {
+        *self == ServicePlan::default()
+    }
 }
 
 /// What a reference server has seen since it began.
