@@ -89,8 +89,7 @@ fn fields(mut lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         }
         let (line, rest) = lines.split_at(end);
         lines = rest;
-        // Names are short.
-        let colon = line.iter().position(|byte| *byte == b':')?;
+        let colon = memchr::memchr(b':', line)?;
         Some((&line[..colon], line[colon + 1..].trim_ascii()))
     })
 }

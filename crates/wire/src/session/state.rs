@@ -130,11 +130,13 @@ impl Session {
 }
 
 /// Whether a field says where a redirect that is followed goes.
+#[inline]
 fn is_location(script: &Script, name: &[u8]) -> bool {
     script.follows && name.eq_ignore_ascii_case(b"location")
 }
 
 /// Whether a field is used: it sets a cookie, or the step takes its value.
+#[inline]
 fn is_used(step: &Step, name: &[u8]) -> bool {
     let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
     let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));
