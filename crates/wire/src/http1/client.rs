@@ -343,8 +343,10 @@ impl<T, B: Book<T>> Sink for Checked<'_, T, B> {
     #[inline]
     fn head(&mut self, part: &[u8], status: Option<u16>) {
         let (book, tag) = (self.book, self.tag);
-        if book.wants() != Wants::Outcomes {
-            heard::head(self.heard, part, status, book.wants(), &|event| book.note(tag, event));
+        let wants = book.wants();
+        if wants != Wants::Outcomes {
+            let note = |event: Event<'_>| book.note(tag, event);
+            heard::head(self.heard, part, status, (wants, book.initials()), &note);
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! Must not know: what the fields are wanted for.
 
-use crate::message::{Event, Location, Wants, is_redirect};
+use crate::message::{Event, Initials, Location, Wants, is_redirect};
 
 /// The part of a section that has come, and the Location of the answer.
 #[derive(Debug, Default)]
@@ -14,13 +14,14 @@ pub(super) struct Heard {
     pub(super) location: Location,
 }
 
-/// Takes the next bytes of a head, whose status is known at its end.
+/// Takes the next bytes of a head, whose status is known at its end. Of the content, fields with
+/// other initials are not told.
 #[inline(never)]
 pub(super) fn head(
     heard: &mut Option<Box<Heard>>,
     part: &[u8],
     status: Option<u16>,
-    wants: Wants,
+    (wants, initials): (Wants, Initials),
     note: &dyn Fn(Event<'_>),
 ) {
     let is_interim = status.is_some_and(|status| status < 200);
@@ -28,16 +29,17 @@ pub(super) fn head(
     let mut location = Location::Missing;
     section(heard, part, status.is_some(), |head| {
         let behind = memchr::memchr(b'\n', head).map_or(head.len(), |end| end + 1);
-        let fields = fields(&head[behind..]);
+        let lines = &head[behind..];
         match wants {
             Wants::Content if !is_interim => {
                 note(Event::Head);
-                fields.for_each(|(name, value)| note(Event::Field(name, value)));
+                fields(lines, initials).for_each(|(name, value)| note(Event::Field(name, value)));
             }
             Wants::Location if wants_location => {
-                let is_location = |name: &[u8]| name.eq_ignore_ascii_case(b"location");
-                let found = fields.filter(|(name, _)| is_location(name));
-                found.for_each(|(_, value)| location.add(value));
+                let name = &b"location"[..];
+                fields(lines, Initials::of([name]))
+                    .filter(|(found, _)| found.eq_ignore_ascii_case(name))
+                    .for_each(|(_, value)| location.add(value));
             }
             _ => {}
         }
@@ -56,7 +58,8 @@ pub(super) fn trailers(
     note: &dyn Fn(Event<'_>),
 ) {
     section(heard, part, whole, |lines| {
-        fields(lines).for_each(|(name, value)| note(Event::Trailer(name, value)));
+        let fields = fields(lines, Initials::ANY);
+        fields.for_each(|(name, value)| note(Event::Trailer(name, value)));
     });
 }
 
@@ -76,19 +79,24 @@ fn section(heard: &mut Option<Box<Heard>>, part: &[u8], whole: bool, tell: impl 
     }
 }
 
-/// The names and values of a section, whose lines are legal. A folded value still has its line
-/// breaks.
-fn fields(mut lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+/// The names and values of a section, whose lines are legal, as far as their names begin so. A
+/// folded value still has its line breaks.
+fn fields(mut lines: &[u8], initials: Initials) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
-        let mut end = 0;
-        loop {
-            end += memchr::memchr(b'\n', &lines[end..])? + 1;
-            if !matches!(lines.get(end), Some(b' ' | b'\t')) {
-                break;
+        let line = loop {
+            let mut end = 0;
+            loop {
+                end += memchr::memchr(b'\n', &lines[end..])? + 1;
+                if !matches!(lines.get(end), Some(b' ' | b'\t')) {
+                    break;
+                }
             }
-        }
-        let (line, rest) = lines.split_at(end);
-        lines = rest;
+            let (line, rest) = lines.split_at(end);
+            lines = rest;
+            if initials.have(line[0]) {
+                break line;
+            }
+        };
         let colon = memchr::memchr(b':', line)?;
         Some((&line[..colon], line[colon + 1..].trim_ascii()))
     })
@@ -100,6 +108,8 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+
+    const CONTENT: (Wants, Initials) = (Wants::Content, Initials::ANY);
 
     #[derive(Default)]
     struct Told(RefCell<Vec<String>>);
@@ -124,11 +134,28 @@ mod tests {
         for cut in 0..head.len() {
             let (told, mut heard) = (Told::default(), None);
             let note = |event: Event<'_>| told.note(event);
-            super::head(&mut heard, &head[..cut], None, Wants::Content, &note);
-            super::head(&mut heard, &head[cut..], Some(200), Wants::Content, &note);
+            super::head(&mut heard, &head[..cut], None, CONTENT, &note);
+            super::head(&mut heard, &head[cut..], Some(200), CONTENT, &note);
             trailers(&mut heard, b"D: 5\r\n\r\n", true, &note);
             let expected = ["head", "A=1", "B=2\r\n\t3", "C=4", "trailer D=5"];
             assert_eq!(*told.0.borrow(), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn of_fields_with_other_initials_nothing_is_told() {
+        let head =
+            b"HTTP/1.1 200 OK\r\nDate: x\r\n y\r\nset-cookie: a\r\nSERVER: s\r\nX-Id: 1\r\n\r\n";
+        for (names, expected) in [
+            (&["Set-Cookie"][..], &["head", "set-cookie=a", "SERVER=s"][..]),
+            (&["x-id", "set-cookie"], &["head", "set-cookie=a", "SERVER=s", "X-Id=1"]),
+            (&[], &["head"]),
+        ] {
+            let (told, mut heard) = (Told::default(), None);
+            let note = |event: Event<'_>| told.note(event);
+            let initials = Initials::of(names.iter().map(|name| name.as_bytes()));
+            super::head(&mut heard, head, Some(200), (Wants::Content, initials), &note);
+            assert_eq!(*told.0.borrow(), expected, "{names:?}");
         }
     }
 
@@ -140,7 +167,13 @@ mod tests {
             for (status, field) in heads {
                 let head = format!("HTTP/1.1 {status} X\r\n{field}\r\n\r\n");
                 let note = |event: Event<'_>| told.note(event);
-                super::head(&mut heard, head.as_bytes(), Some(status), wants, &note);
+                super::head(
+                    &mut heard,
+                    head.as_bytes(),
+                    Some(status),
+                    (wants, Initials::ANY),
+                    &note,
+                );
             }
             let location = heard.map(|heard| heard.location);
             if wants == Wants::Content {
@@ -171,7 +204,8 @@ mod tests {
         ] {
             let head = format!("HTTP/1.1 302 Found: Location: /no\r\n{lines}\r\n");
             let mut heard = None;
-            super::head(&mut heard, head.as_bytes(), Some(302), Wants::Location, &|_| ());
+            let wants = (Wants::Location, Initials::ANY);
+            super::head(&mut heard, head.as_bytes(), Some(302), wants, &|_| ());
             let location = heard.map(|heard| heard.location);
             assert_eq!(location, Some(expected), "{lines:?}");
         }

@@ -33,6 +33,12 @@ pub trait Book<T> {
         Wants::Outcomes
     }
 
+    /// Where the content is wanted, the first letters of the fields that are.
+    #[inline]
+    fn initials(&self) -> Initials {
+        Initials::ANY
+    }
+
     /// Takes note of an event of the answer to a request.
     #[inline]
     fn note(&self, _tag: &T, _event: Event<'_>) {}
@@ -71,6 +77,33 @@ pub enum Wants {
     Location,
     /// The content of all answers.
     Content,
+}
+
+/// First letters of the names of fields, in either case: most fields are told by theirs to be of no
+/// use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Initials(u32);
+
+impl Initials {
+    /// Every field.
+    pub const ANY: Initials = Initials(u32::MAX);
+
+    /// Those of these names.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let letters = names.into_iter().filter_map(|name| name.first());
+        Initials(letters.fold(0, |initials, letter| initials | Self::bit(*letter)))
+    }
+
+    /// Whether a name that begins so may be one of them.
+    #[inline]
+    pub fn have(self, letter: u8) -> bool {
+        self.0 & Self::bit(letter) != 0
+    }
+
+    /// ASCII letters differ in their last five bits, and their cases in none of these.
+    fn bit(letter: u8) -> u32 {
+        1 << (letter & 31)
+    }
 }
 
 /// What has come of an answer. It may still turn out to be faulty. Its end is the outcome of its

@@ -11,7 +11,7 @@ mod request;
 mod resolve;
 mod rules;
 
-pub use book::{Book, Event, Head, Wants};
+pub use book::{Book, Event, Head, Initials, Wants};
 pub use cookies::Site;
 pub use places::{BUILT_IN, Filling, Part, Turn, is_name, mark_used};
 pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_redirect};

@@ -1,8 +1,9 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
 use super::extract::Extractor;
+use crate::message::cookies::SET_COOKIE;
 use crate::message::places::{self, Piece, Places};
-use crate::message::{Site, Template, Texts, is_of_body};
+use crate::message::{Initials, Site, Template, Texts, is_of_body};
 use crate::{http1, http2};
 
 /// A value that is taken from the answer to a step.
@@ -26,6 +27,8 @@ pub struct Step {
     /// For each value that is taken: its index, and where it is from.
     pub(super) takes: Vec<(usize, Extractor)>,
     pub(super) needs_body: bool,
+    /// Of the fields of its answer that are used.
+    pub(super) initials: Initials,
     /// The server that it names.
     pub(super) host: Box<[u8]>,
     /// What it is once a redirect has made it a GET, if redirects are followed.
@@ -79,13 +82,15 @@ impl Script {
         let mut step = self.cut(texts)?;
         step.in_headers.iter().for_each(|value| self.in_header[*value] = true);
         step.needs_body = takes.iter().any(|take| take.from.needs_body());
+        step.initials = self.initials(&takes);
         step.takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
         if self.follows {
             let headers = texts.headers.iter().filter(|(name, _)| !is_of_body(name.as_bytes()));
             let headers: Vec<_> = headers.cloned().collect();
             let get = Texts { method: "GET", path: texts.path, headers: &headers, body: None };
             let (needs_body, takes) = (step.needs_body, step.takes.clone());
-            step.as_get = Some(Box::new(Step { needs_body, takes, ..self.cut(&get)? }));
+            let initials = step.initials;
+            step.as_get = Some(Box::new(Step { needs_body, takes, initials, ..self.cut(&get)? }));
         }
         self.steps.push(step);
         Ok(())
@@ -112,11 +117,22 @@ impl Script {
             has_cookies,
             takes: Vec::new(),
             needs_body: false,
+            initials: Initials::ANY,
             host: host.map(|(_, value)| value.as_bytes().into()).unwrap_or_default(),
             as_get: None,
             in_headers,
             has_column,
         })
+    }
+
+    /// The initials of the fields of an answer that are used.
+    fn initials(&self, takes: &[Take]) -> Initials {
+        let taken = takes.iter().filter_map(|take| match &take.from {
+            Extractor::Header(name) => Some(name.as_bytes()),
+            _ => None,
+        });
+        let location = self.follows.then_some(&b"location"[..]);
+        Initials::of(taken.chain([SET_COOKIE]).chain(location))
     }
 
     /// The index of a value, which is added if it is new.

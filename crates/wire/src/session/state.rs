@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::answer::Answer;
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
-use crate::message::Turn;
 use crate::message::cookies::{Jar, SET_COOKIE};
+use crate::message::{Initials, Turn};
 
 /// The redirects behind the present request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +63,12 @@ impl Session {
     /// Begins the head of an answer; an interim one before it is forgotten.
     pub fn note_head(&mut self) {
         self.answer.clear();
+    }
+
+    /// The initials of the fields that are used.
+    #[inline]
+    pub fn initials(&self, script: &Script) -> Initials {
+        self.step(script).map_or(Initials::ANY, |step| step.initials)
     }
 
     /// Whether a field of the head is used.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
-use trueload_wire::message::{self, Event, Filling, Head, Part, Rules, Turn, Wants, is_redirect};
+use trueload_wire::message::{
+    self, Event, Filling, Head, Initials, Part, Rules, Turn, Wants, is_redirect,
+};
 use trueload_wire::parts::{Rule, Streaming};
 use trueload_wire::session::{Script, Session};
 
@@ -286,6 +288,11 @@ impl message::Book<Tag> for Book<'_> {
 
     fn wants(&self) -> Wants {
         Wants::Content
+    }
+
+    #[inline]
+    fn initials(&self) -> Initials {
+        self.user.borrow().session.initials(self.script())
     }
 
     #[inline]
