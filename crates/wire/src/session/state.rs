@@ -71,15 +71,9 @@ impl Session {
         self.step(script).map_or(Initials::ANY, |step| step.initials)
     }
 
-    /// Whether a field of the head is used.
-    #[inline]
-    pub fn uses(&self, script: &Script, name: &[u8]) -> bool {
-        is_location(script, name) || self.step(script).is_some_and(|step| is_used(step, name))
-    }
-
-    /// Notes a field of the head that is used.
+    /// Notes a field of the head.
     pub fn note_field(&mut self, script: &Script, name: &[u8], value: &[u8]) {
-        if is_location(script, name) {
+        if script.follows && name.eq_ignore_ascii_case(b"location") {
             self.answer.location.add(value);
         }
         if self.step(script).is_some_and(|step| is_used(step, name)) {
@@ -135,14 +129,7 @@ impl Session {
     }
 }
 
-/// Whether a field says where a redirect that is followed goes.
-#[inline]
-fn is_location(script: &Script, name: &[u8]) -> bool {
-    script.follows && name.eq_ignore_ascii_case(b"location")
-}
-
 /// Whether a field is used: it sets a cookie, or the step takes its value.
-#[inline]
 fn is_used(step: &Step, name: &[u8]) -> bool {
     let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
     let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));

@@ -6,8 +6,8 @@ longer be read, are included with their reason. Pure, but for Parquet: the other
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from json import dumps  # the package has a module of the name `json`
 from typing import Any, Literal
 
 from trueload.record.schema import Record
@@ -49,7 +49,7 @@ def printed(format_: str, whole: Mapping[str, Any], run_id: str | None, rows: Ro
     """
     match format_:
         case "json":
-            return json.dumps(whole) + "\n"
+            return dumps(whole) + "\n"
         case "csv":
             return "".join(csv_lines(trials_sheet(run_id, rows)))
         case "markdown":

@@ -192,17 +192,6 @@ impl Book<'_> {
         self.scenario.unix_time + Duration::from_nanos(self.at.now_ns)
     }
 
-    #[inline(never)]
-    fn note_used(&self, tag: &Tag, event: Event<'_>) {
-        let session = &mut self.user.borrow_mut().session;
-        match event {
-            Event::Head => session.note_head(),
-            Event::Field(name, value) => session.note_field(self.script(), name, value),
-            Event::Body(bytes) => session.note_body(self.script(), bytes),
-            event => self.watching.note(tag, event),
-        }
-    }
-
     fn filled(&self, turn: Turn) -> Filled<'_> {
         let row = self.scenario.requests.row_of(turn.session);
         Filled { seed: self.scenario.seed, turn, row }
@@ -295,12 +284,13 @@ impl message::Book<Tag> for Book<'_> {
         self.user.borrow().session.initials(self.script())
     }
 
-    #[inline]
     fn note(&self, tag: &Tag, event: Event<'_>) {
+        let session = &mut self.user.borrow_mut().session;
         match event {
-            // Most fields.
-            Event::Field(name, _) if !self.user.borrow().session.uses(self.script(), name) => {}
-            event => self.note_used(tag, event),
+            Event::Head => session.note_head(),
+            Event::Field(name, value) => session.note_field(self.script(), name, value),
+            Event::Body(bytes) => session.note_body(self.script(), bytes),
+            event => self.watching.note(tag, event),
         }
     }
 

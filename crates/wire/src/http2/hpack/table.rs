@@ -67,6 +67,7 @@ impl Table {
         self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
 
+    #[cfg(any(test, feature = "fake"))]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
