@@ -6,7 +6,6 @@ beside each other: the servers share CPU 0, the generators CPU 1.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -17,17 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setting import GENERATOR_CPU, ROOT
+from machine import describe
+from marks import Mark, exit_code, mark_table
+from setting import ROOT, Quiet, SettingError, find_setting
 
 sys.path[:0] = [str(ROOT / folder) for folder in ("bench", "tests", "python")]
 
-from harness import Trueload, kill_group  # noqa: E402
 from process import BenchError  # noqa: E402
-from redteam.stage import Adversary, Stage, adversary, open_stage  # noqa: E402
+from redteam.stage import Adversary, Stage, adversary, command, open_stage  # noqa: E402
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
-JOBS = 1
+Measured = tuple[list[str], list[Mark]]
+"""The lines of a table, and the targets."""
 
 
 @dataclass(frozen=True)
@@ -45,42 +46,43 @@ class Workshop:
 
     stage: Stage
 
+    def _room(self) -> Stage:
+        return Stage(Path(tempfile.mkdtemp(dir=self.stage.folder)), self.stage.trueload)
+
     @contextmanager
     def server(self, *options: str) -> Iterator[Adversary]:
         """Run a server with these options."""
-        folder = Path(tempfile.mkdtemp(dir=self.stage.folder))
-        (folder / "server").symlink_to(self.stage.program("server"))
-        with adversary(Stage(folder, self.stage.trueload), options) as running:
+        room = self._room()
+        (room.folder / "server").symlink_to(self.stage.program("server"))
+        with adversary(room, options) as running:
             yield running
 
     def run(self, words: Sequence[str], timeout_s: float) -> Answered:
-        """Run `trueload WORDS --json -` on the generator's CPU. Raises `BenchError` if it hangs."""
-        more = ("--cpus", str(GENERATOR_CPU), "--no-save", "--json", "-")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trueload", *words, *more],
-            env=self.stage.trueload.env(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            out, err = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            raise BenchError(f"`{' '.join(words)}` still ran after {timeout_s:g} s") from None
-        finally:
-            kill_group(process)
-        lines = err.strip().splitlines()
-        result = json.loads(out) if out.startswith("{") else None
-        return Answered(process.returncode, result, lines[-1] if lines else "")
+        """Run `trueload WORDS` on the generator's CPU. Raises `BenchError` if it hangs."""
+        with command(self._room(), *words, "--no-save") as running:
+            try:
+                seen = running.seen(timeout_s)
+            except subprocess.TimeoutExpired:
+                hangs = f"`{' '.join(words)}` still ran after {timeout_s:g} s"
+                raise BenchError(hangs) from None
+        lines = seen.summary.strip().splitlines()
+        return Answered(seen.code, seen.result or None, lines[-1] if lines else "")
 
 
-@contextmanager
-def open_workshop() -> Iterator[Workshop]:
-    """Compile the server. Raises `BenchError` with the reason if that fails."""
-    with open_stage() as stage:
-        yield Workshop(stage)
+def report(asked: str, jobs: int, measure: Callable[[Workshop], Measured]) -> int:
+    """Compile the server, measure, and print the table below what was asked. Return 1 if a target
+    is missed, 2 if nothing can be measured."""
+    quiet = Quiet()
+    try:
+        find_setting()
+        with open_stage() as stage:
+            lines, marked = measure(Workshop(stage))
+    except (BenchError, SettingError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    head = f"{asked} {_beside_text(jobs)} {quiet}"
+    print("\n".join([str(describe()), "", head, "", *lines, "", *mark_table(marked)]))
+    return exit_code(marked)
 
 
 def in_jobs(
@@ -91,11 +93,8 @@ def in_jobs(
         yield from zip(given, pool.map(work, given), strict=True)
 
 
-def beside_text(jobs: int) -> str:
+def _beside_text(jobs: int) -> str:
     """A sentence about what ran beside each measurement."""
     if jobs == 1:
         return "One was measured at a time."
     return f"{jobs} were measured at once, all servers on one CPU and all generators on another."
-
-
-__all__ = ["Answered", "BenchError", "Trueload", "Workshop", "beside_text", "in_jobs"]

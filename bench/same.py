@@ -16,15 +16,15 @@ from functools import partial
 from statistics import fmean, median, stdev
 from typing import Any
 
-from clocked import BenchError, Workshop, beside_text, in_jobs, open_workshop
-from machine import describe
-from marks import Limit, Mark, exit_code, mark, mark_table
-from setting import Quiet, SettingError, find_setting
+from clocked import Measured, Workshop, in_jobs, report
+from marks import Limit, Mark, mark
+from process import BenchError
 
 SAME, DIFFERENT = 40, 20
 ALARMS_SHARE, FOUND_SHARE = 4 / 40, 15 / 20
 PER_S, MORE = 1_000.0, 0.03
-# Of a half second's speed; the mean of four such seconds varies by 0.05 / sqrt(3) / sqrt(4).
+# The speed is drawn anew every half second, within 5 %: in the mean of the four half seconds of a
+# trial it varies by 0.05 / sqrt(3) / sqrt(4) = 1.4 %.
 NOISE = "noise=0.05:500ms"
 TRIAL = ("-c", "16", "-d", "2s", "--warmup", "200ms")
 TRIAL_MOST_S = 10.0
@@ -121,7 +121,7 @@ def row(series: Series, outcomes: Sequence[Outcome]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def measured(shop: Workshop, every: Sequence[Series], jobs: int) -> tuple[list[str], list[Mark]]:
+def measured(shop: Workshop, every: Sequence[Series], jobs: int) -> Measured:
     """Make each series; return the table, and the targets."""
     lines = [
         "| servers | pairs | told apart at 95 % | median ratio | width of the interval |"
@@ -152,23 +152,13 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     """Print the table; return 1 if a target is missed, 2 if nothing can be measured."""
     options = _options()
-    quiet = Quiet()
     every = [
         Series("the same", options.same, 6, 0.0),
         Series(f"B {MORE:.0%} faster", options.different, 12, MORE),
     ]
-    try:
-        find_setting()
-        with open_workshop() as shop:
-            chosen = [series for series in every if series.times]
-            lines, marked = measured(shop, chosen, options.jobs)
-    except (BenchError, SettingError) as error:
-        print(error, file=sys.stderr)
-        return 2
+    chosen = [series for series in every if series.times]
     asked = f"`trueload ab A B {' '.join(TRIAL)}`; servers of {PER_S:,.0f}/s."
-    head = f"{asked} {beside_text(options.jobs)} {quiet}"
-    print("\n".join([str(describe()), "", head, "", *lines, "", *mark_table(marked)]))
-    return exit_code(marked)
+    return report(asked, options.jobs, partial(measured, every=chosen, jobs=options.jobs))
 
 
 if __name__ == "__main__":

@@ -20,10 +20,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from clocked import BenchError, Workshop, beside_text, in_jobs, open_workshop
-from machine import describe
-from marks import Limit, Mark, exit_code, mark, mark_table
-from setting import Quiet, SettingError, find_setting
+from clocked import Measured, Workshop, in_jobs, report
+from marks import Limit, Mark, mark
 from trueload.verdict import CHECKS
 
 TIMES, JOBS = 20, 1
@@ -208,9 +206,7 @@ def row(kind: Kind, outcomes: Sequence[Outcome]) -> str:
     return f"| {kind.what} | {truth} | {spread} | {median(ratios):.3f} | {kept} |"
 
 
-def measured(
-    shop: Workshop, kinds: Sequence[Kind], times: int, jobs: int
-) -> tuple[list[str], list[Mark]]:
+def measured(shop: Workshop, kinds: Sequence[Kind], times: int, jobs: int) -> Measured:
     """Search each kind so often; return the table, and the targets."""
     lines = [
         "| server | truth | loads found | median / truth | fresh runs that keep to the limit |",
@@ -239,19 +235,11 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     """Print the table; return 1 if a target is missed, 2 if nothing can be measured."""
     options = _options()
-    quiet = Quiet()
+    times, jobs = options.times, options.jobs
     kinds = [kind for kind in KINDS if kind.name in (options.only or kind.name)]
-    try:
-        find_setting()
-        with open_workshop() as shop:
-            lines, marked = measured(shop, kinds, options.times, options.jobs)
-    except (BenchError, SettingError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    asked = f"`trueload http {' '.join(SEARCH)}`, {options.times} times for each server, then"
-    head = f"{asked} {FRESH_S} s at the load found. {beside_text(options.jobs)} {quiet}"
-    print("\n".join([str(describe()), "", head, "", *lines, "", *mark_table(marked)]))
-    return exit_code(marked)
+    asked = f"`trueload http {' '.join(SEARCH)}`, {times} times for each server, then {FRESH_S} s"
+    measure = partial(measured, kinds=kinds, times=times, jobs=jobs)
+    return report(f"{asked} at the load found.", jobs, measure)
 
 
 if __name__ == "__main__":

@@ -140,9 +140,9 @@ class Command:
     process: subprocess.Popen[str]
     path: Path
 
-    def seen(self) -> Seen:
-        """Wait for its end; the result is empty if it leaves none."""
-        out, err = self.process.communicate(timeout=COMMAND_TIMEOUT_S)
+    def seen(self, timeout_s: float = COMMAND_TIMEOUT_S) -> Seen:
+        """Wait for its end; the result is empty if it leaves none. Raises ``TimeoutExpired``."""
+        out, err = self.process.communicate(timeout=timeout_s)
         result = json.loads(self.path.read_text()) if self.path.exists() else {}
         return Seen(self.process.returncode, out + err, result)
 

@@ -94,7 +94,7 @@ pub(crate) struct Slow {
     rates: Rates,
     /// By the places of the connections: their generations, and the paces of both directions.
     paces: Vec<Option<(u32, [Pace; 2])>>,
-    /// Those that wait for their times.
+    /// Connections that wait, by the time at which they may go on.
     waiting: BinaryHeap<Reverse<(u64, u32, u32, Direction)>>,
 }
 

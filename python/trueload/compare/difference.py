@@ -117,7 +117,7 @@ class Bounded:
 
 
 Bounds = tuple[Bounded | None, Bounded | None]
-"""Of base and of new; None if all its figures are exact."""
+"""What bounds the figures of base, and those of new; None for a side whose figures are exact."""
 NO_BOUNDS: Bounds = (None, None)
 
 
@@ -196,7 +196,7 @@ def _compared(
     word, why = _word(metric, found), ""
     if few or spoiled:
         word, why = "unclear", few or spoiled
-    elif any(bounds) and word == "unclear" != _word(metric, find(*sides)):
+    elif any(bounds) and word == "unclear" and _word(metric, find(*sides)) != "unclear":
         why = "; ".join(each.why for each in bounds if each is not None)
     needed = None
     if at_least != 0 and at_most != math.inf and found.spread is not None:

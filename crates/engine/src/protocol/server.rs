@@ -246,7 +246,7 @@ pub struct Span {
 pub struct FaultsPlan {
     /// Decides which requests it meets; each thread has a stream of its own.
     pub seed: u64,
-    /// Of all requests, those answered with status 500.
+    /// Share of requests that are answered with status 500.
     pub error_share: f64,
     /// Share of requests that are not answered: their connection is reset, or with HTTP/2 their stream.
     pub reset_share: f64,
@@ -254,15 +254,15 @@ pub struct FaultsPlan {
     pub stall_share: f64,
     /// How long a stall is; null for one that never ends.
     pub stall_ns: Option<u64>,
-    /// Those whose body comes in pieces, over `slow_ns`.
+    /// Share of requests whose body is sent in pieces, over `slow_ns`.
     pub slow_share: f64,
     /// From the head of a slow answer to its last byte.
     pub slow_ns: u64,
     /// Share of requests whose answer ends half way, with its connection or, with HTTP/2, a reset of its stream.
     pub cut_share: f64,
-    /// So many requests are answered on a connection, which the server then closes; null for no such number.
+    /// Close a connection after so many answers; null for never.
     pub close_after: Option<u32>,
-    /// Without saying so in the last answer, or with HTTP/2 by GOAWAY.
+    /// Do not announce that close in the last answer, or with HTTP/2 by GOAWAY.
     pub close_silently: bool,
     /// CPU time that each request takes beside its answer, in ns.
     pub work_ns: u64,

@@ -14,8 +14,8 @@ pub(super) struct Heard {
     pub(super) location: Location,
 }
 
-/// Takes the next bytes of a head, whose status is known at its end. Of the content, fields with
-/// other initials are not told.
+/// Takes the next bytes of a head, whose status is known at its end. Fields of the content
+/// are told only if their names begin with one of the initials.
 #[inline(never)]
 pub(super) fn head(
     heard: &mut Option<Box<Heard>>,
@@ -79,8 +79,8 @@ fn section(heard: &mut Option<Box<Heard>>, part: &[u8], whole: bool, tell: impl 
     }
 }
 
-/// The names and values of a section, whose lines are legal, as far as their names begin so. A
-/// folded value still has its line breaks.
+/// The names and values of a section, whose lines are legal: of the fields whose names begin with
+/// one of the initials. A folded value still has its line breaks.
 fn fields(mut lines: &[u8], initials: Initials) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         let line = loop {

@@ -33,7 +33,7 @@ pub trait Book<T> {
         Wants::Outcomes
     }
 
-    /// Where the content is wanted, the first letters of the fields that are.
+    /// The first letters of the wanted fields, where [`Wants::Content`] is wanted.
     #[inline]
     fn initials(&self) -> Initials {
         Initials::ANY
@@ -79,8 +79,8 @@ pub enum Wants {
     Content,
 }
 
-/// First letters of the names of fields, in either case: most fields are told by theirs to be of no
-/// use.
+/// The first letters of the names of wanted fields, in upper or lower case. Most other fields begin
+/// with another letter, so that they can be skipped without reading their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Initials(u32);
 
@@ -88,13 +88,13 @@ impl Initials {
     /// Every field.
     pub const ANY: Initials = Initials(u32::MAX);
 
-    /// Those of these names.
+    /// The first letters of these names.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let letters = names.into_iter().filter_map(|name| name.first());
         Initials(letters.fold(0, |initials, letter| initials | Self::bit(*letter)))
     }
 
-    /// Whether a name that begins so may be one of them.
+    /// Whether a name with this first letter may be a wanted one.
     #[inline]
     pub fn have(self, letter: u8) -> bool {
         self.0 & Self::bit(letter) != 0

@@ -27,7 +27,7 @@ pub struct Step {
     /// For each value that is taken: its index, and where it is from.
     pub(super) takes: Vec<(usize, Extractor)>,
     pub(super) needs_body: bool,
-    /// Of the fields of its answer that are used.
+    /// The first letters of the fields that are used of its answer.
     pub(super) initials: Initials,
     /// The server that it names.
     pub(super) host: Box<[u8]>,
@@ -125,7 +125,7 @@ impl Script {
         })
     }
 
-    /// The initials of the fields of an answer that are used.
+    /// The first letters of the fields that are used of an answer.
     fn initials(&self, takes: &[Take]) -> Initials {
         let taken = takes.iter().filter_map(|take| match &take.from {
             Extractor::Header(name) => Some(name.as_bytes()),

@@ -65,7 +65,7 @@ impl Session {
         self.answer.clear();
     }
 
-    /// The initials of the fields that are used.
+    /// The first letters of the fields that are used of the answer.
     #[inline]
     pub fn initials(&self, script: &Script) -> Initials {
         self.step(script).map_or(Initials::ANY, |step| step.initials)
