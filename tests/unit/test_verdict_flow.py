@@ -282,10 +282,12 @@ class Queue:
             answered=tuple(answered),
             latency_sum_ns=tuple(sums),
         )
-        parts = [0] * 100
+        # As the engine: 256 parts at most, whose length is a power of two.
+        part_s = 2 ** math.ceil(math.log2(self.seconds * S / 256)) / S
+        parts = [0] * max(1, round(self.seconds / part_s))
         for _, end_s in requests:
             if 0 <= end_s < self.seconds:
-                parts[int(end_s / self.seconds * 100)] += 1
+                parts[int(end_s / self.seconds * len(parts))] += 1
         scheduled = sum(at_s >= 0 for at_s, _ in requests)
         window_ns = round(self.seconds * S)
         window = staged((self.per_s, self.per_s))
@@ -353,12 +355,22 @@ def test_quarters_that_rise_by_chance_are_no_growth(
     assert warned <= 10, f"{warned} of 200"
 
 
-@pytest.mark.parametrize("seconds", [15, 30, 60])
-def test_one_percent_above_capacity_is_told(seconds: float) -> None:
-    record = Queue(200, seconds, 1).one_by_one(every(1 / 198))
+@pytest.mark.parametrize(
+    ("capacity", "seconds"), [(198, 15), (198, 30), (198, 60), (990, 2), (990, 5), (9_900, 2)]
+)
+def test_one_percent_above_capacity_is_told(capacity: float, seconds: float) -> None:
+    record = Queue(capacity / 0.99, seconds, 1).one_by_one(every(1 / capacity))
     check = check_of(record, "backlog")
-    assert (check.status, "carried 198/s of 200/s" in check.why) == ("warn", True), check
+    carried = re.search(r"carried ([\d,]+)/s of", check.why)
+    assert check.status == "warn", check
+    assert carried is not None, check
+    assert int(carried[1].replace(",", "")) == pytest.approx(capacity, rel=0.001)
     assert limit_text(record) == ""
+
+
+def test_answers_that_are_counted_in_short_parts_are_not_random_for_that() -> None:
+    check = check_of(Queue(1005, 2, 0.5).one_by_one(every(1 / 1000)), "backlog")
+    assert (check.status, "carried 1,000/s of" in check.why) == ("warn", True), check
 
 
 def test_nothing_keeps_up_whose_latency_rises_all_the_time() -> None:

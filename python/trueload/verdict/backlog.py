@@ -42,6 +42,7 @@ BACKLOG_WARN, BACKLOG_FAIL = 0.02, 0.05
 # services, each the variance / mean of the number in a part of time: 1 if random, 0 if even (Cox
 # and Lewis 1966, 4.5). The number that fills a pipe varies by its square root, at both ends.
 WALK = 3.0
+SPANS = 32  # of a window, in which answers are counted for their dispersion
 # In standard deviations, where each quarter took longer. Although quarters depend on each other,
 # less than 1 % of simulated queues warn that have random arrivals and services (M/M/1) at 90 % of
 # the capacity; at 99 % some 4 % do.
@@ -152,7 +153,9 @@ def _means_ns(backlog: Backlog, answers_min: int = QUARTER_MIN) -> list[float]:
 
 def _dispersion(load: Open, flow: Flow) -> float:
     """The dispersion of arrivals and answers: 0 if even, 1 if random, more if in bursts."""
-    answered = flow.answered[:-1]  # the last part is cut short
+    # The last part is cut short. In short parts an even stream has 8 answers or 9: that is rounding.
+    parts, each = flow.answered[:-1], max(1, len(flow.answered) // SPANS)
+    answered = [sum(parts[at : at + each]) for at in range(0, len(parts) - each + 1, each)]
     mean = statistics.fmean(answered) if len(answered) > 1 else 0.0
     # Successive differences: a rate that changes slowly adds nothing (von Neumann 1941).
     squares = [(after - before) ** 2 for before, after in pairwise(answered)]
