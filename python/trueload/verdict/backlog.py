@@ -153,7 +153,8 @@ def _means_ns(backlog: Backlog, answers_min: int = QUARTER_MIN) -> list[float]:
 
 def _dispersion(load: Open, flow: Flow) -> float:
     """The dispersion of arrivals and answers: 0 if even, 1 if random, more if in bursts."""
-    # The last part is cut short. In short parts an even stream has 8 answers or 9: that is rounding.
+    # The last part is cut short. A short part of an even stream has 8 answers or 9: rounding, so
+    # parts are put together.
     parts, each = flow.answered[:-1], max(1, len(flow.answered) // SPANS)
     answered = [sum(parts[at : at + each]) for at in range(0, len(parts) - each + 1, each)]
     mean = statistics.fmean(answered) if len(answered) > 1 else 0.0
