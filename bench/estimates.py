@@ -48,7 +48,8 @@ BUDGET_S = 14 * 60.0
 RUN_MOST_S = 30.0
 RUN = ("-c", "64", "-d", "2s", "--warmup", "700ms", "--cpus", str(GENERATOR_CPU))
 SHARES = (0.95, 0.85, 0.75, 0.6)
-"""Of the CPU time that keeps the server at its limit, a throttled generator gets these shares."""
+"""How much CPU time the throttled generator gets: 1 is what it needs to keep the server at its
+limit."""
 QUOTA_MS, PERIOD_MS = 1.1, 2.0  # the kernel grants no less than 1 ms at a time
 
 # Servers of many kinds first. The cheapest are the generator's match, and have no known truth.

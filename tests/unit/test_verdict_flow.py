@@ -368,7 +368,7 @@ def test_one_percent_above_capacity_is_told(capacity: float, seconds: float) -> 
     assert limit_text(record) == ""
 
 
-def test_answers_that_are_counted_in_short_parts_are_not_random_for_that() -> None:
+def test_short_parts_do_not_make_even_answers_look_random() -> None:
     check = check_of(Queue(1005, 2, 0.5).one_by_one(every(1 / 1000)), "backlog")
     assert (check.status, "carried 1,000/s of" in check.why) == ("warn", True), check
 

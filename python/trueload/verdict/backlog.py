@@ -42,7 +42,7 @@ BACKLOG_WARN, BACKLOG_FAIL = 0.02, 0.05
 # services, each the variance / mean of the number in a part of time: 1 if random, 0 if even (Cox
 # and Lewis 1966, 4.5). The number that fills a pipe varies by its square root, at both ends.
 WALK = 3.0
-SPANS = 32  # of a window, in which answers are counted for their dispersion
+SPANS = 32  # parts of a window whose numbers of answers give the dispersion
 # In standard deviations, where each quarter took longer. Although quarters depend on each other,
 # less than 1 % of simulated queues warn that have random arrivals and services (M/M/1) at 90 % of
 # the capacity; at 99 % some 4 % do.
@@ -153,8 +153,8 @@ def _means_ns(backlog: Backlog, answers_min: int = QUARTER_MIN) -> list[float]:
 
 def _dispersion(load: Open, flow: Flow) -> float:
     """The dispersion of arrivals and answers: 0 if even, 1 if random, more if in bursts."""
-    # The last part is cut short. A short part of an even stream has 8 answers or 9: rounding, so
-    # parts are put together.
+    # The last part is cut short. Parts are added up: in a short one an even stream has 8 answers or
+    # 9, which would look random.
     parts, each = flow.answered[:-1], max(1, len(flow.answered) // SPANS)
     answered = [sum(parts[at : at + each]) for at in range(0, len(parts) - each + 1, each)]
     mean = statistics.fmean(answered) if len(answered) > 1 else 0.0
