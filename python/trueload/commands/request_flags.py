@@ -6,6 +6,7 @@ Combinations that exclude each other are refused here, with one line and one hin
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from trueload.protocol.request_options import (
 )
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
+from trueload.request.environment import fill_in
 from trueload.request.fields import FileFlags
 from trueload.request.follow import check_requests
 from trueload.request.form import make_form
@@ -61,6 +63,8 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
+    if given.user is not None:
+        given = HttpOptions.of({**given.given, "user": fill_in(given.user, os.environ)})
     base = None if url is None else parse_given_url(url)
     route = _route(given)
     expect = _expect(given)
@@ -158,7 +162,9 @@ def _request(endpoint: Url, given: ContentOptions) -> Request:
 
 
 def _checked(traffic: Traffic) -> Traffic:
-    """Return what is sent. Raises ``UserError`` if ``--stream`` or ``--follow`` excludes it."""
+    """Return what is sent. Raises ``UserError`` if it names an unset variable, or ``--stream`` or
+    ``--follow`` excludes it."""
+    traffic.environment(os.environ)
     sent = [request for request, _ in traffic.pairs]
     check_methods(traffic.stream, {each.method for each in sent})
     if traffic.dialogue.follow is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.request.environment import PLACE
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.secret_urls import redact_typed_url
 from trueload.request.shell import split_words
@@ -116,7 +117,7 @@ _LINE_OF_WINDOWS = re.compile(r"\^\r?\n")
 """How such a command continues on the next line."""
 _SEVERAL = re.compile(
     # First what we fill in, and what curl leaves alone.
-    r"\{counter\}|\{random\}|\{\}"
+    rf"\{{counter\}}|\{{random\}}|\{{\}}|{PLACE}"
     r"|(?P<glob>\{[^{}]*\}|\[(?:[0-9]+-[0-9]+|[a-zA-Z]-[a-zA-Z])(?::[0-9]+)?\])"
     r"|\\(?P<bare>[][{}])"
 )
