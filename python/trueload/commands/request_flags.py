@@ -59,7 +59,8 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.curl is not None:
         if url is not None:
             raise UserError("--curl and a URL exclude each other", CURL_HAS)
-        return read_workload(*of_curl(given))
+        url, given, timeout_ns = of_curl(given)
+        return replace(read_workload(url, given), timeout_ns=timeout_ns)
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
@@ -205,8 +206,8 @@ def _expect(given: HttpOptions) -> Expect:
     return Expect(statuses=codes, body=body, same=given.expect_same)
 
 
-def of_curl(given: HttpOptions) -> tuple[str, HttpOptions]:
-    """Return the URL and the options that do what the curl command in them does.
+def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
+    """Return the URL, the options that do what the curl command in them does, and its timeout.
 
     Options given beside it take precedence. Raises ``UserError``.
     """
@@ -222,13 +223,14 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions]:
         "user": copied.user,
         "body": None if body is None else body.decode("utf-8", "surrogateescape"),
         "close": given.close or copied.close,
+        "follow": given.follow or copied.follow,
         "unix": copied.unix if given.unix is None else given.unix,
         "proxy": given.proxy or copied.proxy,
         # The last entry of a host counts.
         "resolve": (*copied.resolve, *given.resolve),
         **_tls_of_curl(given, copied),
     }
-    return copied.url, HttpOptions.of({**given.given, **update})
+    return copied.url, HttpOptions.of({**given.given, **update}), copied.timeout_ns
 
 
 def _tls_of_curl(given: TlsOptions, copied: CurlCommand) -> dict[str, object]:

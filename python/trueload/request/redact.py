@@ -123,7 +123,7 @@ def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
 
 def _redact_form(field: str, keep_body: bool) -> str:
     name, equals, text = field.partition("=")
-    kept = keep_body or not equals or text.startswith("@")  # a file's name
+    kept = keep_body or not equals or text.startswith(("@", "<"))  # a file's name
     return field if kept else f"{name}={redact_body(text)}"
 
 
@@ -157,8 +157,14 @@ def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -
             return f"{value.partition(':')[0]}:{REDACTED}"
         case "" | "--url" | "--referer" | "--proxy":
             return redact_typed_url(value)
-        case "--data-raw" | "--data" | "--data-ascii" | "--data-binary" | "--json":
-            if value.startswith("@") and name != "--data-raw":
+        case "--form":
+            return _redact_form(value, keep_body)
+        case "--form-string":
+            return _redact_content(value, keep_body)
+        case "--data-urlencode" if "@" in value and "=" not in value:
+            return value  # a file's name
+        case _ if name.startswith("--data") or name == "--json":
+            if value.startswith("@") and name not in ("--data-raw", "--data-urlencode"):
                 return value  # a file's name
             if in_query:
                 return redact_url(f"?{value}")[1:]
