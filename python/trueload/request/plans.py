@@ -19,6 +19,8 @@ from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
 PLACES = ("{counter}", "{random}")
 """Placeholders that each sending fills in, in a path, header values and a body."""
 COUNTER, RANDOM = PLACES
+_HAS_CONTENT = ("POST", "PUT", "PATCH")
+"""Methods whose requests say so if they have no body (RFC 9110, 8.6)."""
 
 
 def request_plan(
@@ -100,9 +102,13 @@ def full_headers(request: Request, *, close: bool, length: bool) -> tuple[tuple[
     last: list[tuple[str, str]] = []
     if request.body is not None and length:
         last.append(("Content-Length", str(len(request.body))))
+    elif request.body is None and request.method in _HAS_CONTENT:
+        last.append(("Content-Length", "0"))
+    headers = request.headers
     if close:
+        headers = tuple(pair for pair in headers if pair[0].lower() != "connection")
         last.append(("Connection", "close"))
-    return (*first, *request.headers, *last)
+    return (*first, *headers, *last)
 
 
 def _sha256(body: bytes | None) -> str | None:
