@@ -18,6 +18,7 @@ from trueload.files.inputs import read_input
 from trueload.protocol.request_options import FOLLOW_MAX
 from trueload.request.environment import PLACE
 from trueload.request.form import literal_field, make_form
+from trueload.request.header_files import read_headers
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.secret_urls import redact_typed_url
 from trueload.request.shell import split_words
@@ -283,7 +284,9 @@ class _Reader:
     def _header(self, line: str) -> None:
         """Take ``Name: value``; ``Name:`` removes a header of curl's, ``Name;`` has no value."""
         if line.startswith("@"):
-            raise UserError("the curl command has headers in a file", "write each as -H 'Name: …'")
+            for each in read_headers([line]):
+                self._header(each)
+            return
         name, colon, value = line.partition(":")
         if not colon and line.endswith(";"):
             self._found.headers.append(f"{line[:-1]}:")
