@@ -109,7 +109,7 @@ def test_a_secret_of_the_environment_is_sent_and_only_its_name_is_stored(
         "replay": '127.0.0.1 - - [27/Nov/2026:10:00:00 +0000] "GET /in HTTP/1.1" 200 2\n' * 3,
     }
     path.write_text(lines.get(how, ""))
-    words: dict[str, tuple[object, ...]] = {
+    words: dict[str, tuple[str | Path, ...]] = {
         "flags": ("http", url, *flags, "--body", "{env:KEY}"),
         "curl": ("http", "--curl", f"curl '{url}' -H 'X-Key: {{env:KEY}}' -d '{{env:KEY}}'"),
         "ws": ("ws", url.replace("http", "ws"), *flags, "--timeout", "1"),
@@ -148,7 +148,7 @@ def test_no_process_has_a_secret_in_its_arguments(
     few = ("-c", "1", "-d", "30s", "--warmup", "0s")
     running = trueload.start("http", counting.url, "-H", header, *few, env={"KEY": marker})
     try:
-        wait_until(lambda: bool(counting.asked))
+        wait_until(lambda: bool(counting.asked), "no request came")
         assert counting.asked[0].headers["x-key"] == marker
         assert marker.encode() not in arguments_of_all()
     finally:
