@@ -1,6 +1,7 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
 use super::extract::Extractor;
+use super::state::CONTENT_ENCODING;
 use crate::message::cookies::SET_COOKIE;
 use crate::message::fit::Fit;
 use crate::message::places::{self, Piece, Places};
@@ -141,7 +142,9 @@ impl Script {
             _ => None,
         });
         let location = self.follows.then_some(&b"location"[..]);
-        Initials::of(taken.chain([SET_COOKIE]).chain(location))
+        let needs_body = takes.iter().any(|take| take.from.needs_body());
+        let coding = needs_body.then_some(CONTENT_ENCODING.as_bytes());
+        Initials::of(taken.chain([SET_COOKIE]).chain(location).chain(coding))
     }
 
     /// The index of a value, which is added if it is new.
