@@ -17,6 +17,7 @@ from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, fai
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.plan import Duration
 from trueload.record.certainty import Ruling
+from trueload.record.schema import Bounds as RecordBounds
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.traffic import Traffic
@@ -502,6 +503,11 @@ def test_too_little_of_something_ends_a_search_as_a_result_of_its_own_kind(
 SUSPECT = good_record().model_copy(update={"verdict": "suspect"})
 # A fault of the server that makes the record invalid.
 UNASKED = failing("unsolicited", histograms=SLOW)
+# A fault that only adds to response times, so that the limit is kept for certain.
+DISTURBED = failing("noise").model_copy(
+    update={"bounds": RecordBounds(latency="at_most", throughput="at_least", errors="at_most")}
+)
+UNKNOWN = RecordBounds(latency="unknown")
 
 
 @pytest.mark.parametrize(
@@ -512,6 +518,8 @@ UNASKED = failing("unsolicited", histograms=SLOW)
         (SUSPECT, SLOW_RECORD, 1, SLOW_RECORD.verdict),
         (good_record(), UNASKED, 4, "invalid"),
         (good_record(), failing("noise"), 4, "invalid"),
+        (good_record(), DISTURBED, 0, "invalid"),
+        (good_record(), DISTURBED.model_copy(update={"bounds": UNKNOWN}), 4, "invalid"),
         (SLOW_RECORD, None, 1, SLOW_RECORD.verdict),
         (UNASKED, None, 4, "invalid"),
     ],
@@ -532,7 +540,7 @@ def test_exit_code_and_verdict_are_those_of_the_step_that_decides(
     assert search_json(plan, taken, None, interrupted=False)["verdict"] == verdict
     assert f"{'verdict':<13}{verdict}" in search_lines(plan, taken)
     strict = exit_code(plan, taken, strict=True)
-    assert strict == (4 if verdict == "suspect" else code)
+    assert strict == (4 if verdict != "valid" else code)
 
 
 def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trueload.record import figures
+from trueload.record.certainty import range_of
 from trueload.record.percentile_interval import percentile_interval
 from trueload.record.schema import Check, Record
 from trueload.record.shortage import Shortage, find_shortage
@@ -127,7 +128,7 @@ def judge_step(
     """Judge whether a record keeps to a limit, and if not, whose doing that is.
 
     Response times count from the schedule, so our side can only make them longer. A limit that is
-    kept in spite of that counts as kept; only a confirming run must be beyond doubt. ``of`` is the
+    kept in spite of that counts as kept; in a confirming run it must be certain. ``of`` is the
     record that the limit applies to, if it is not ``record``.
     """
     values = tuple(_measured(part, of or record) for part in limit.parts)
@@ -159,9 +160,17 @@ def judge_step(
         if name not in OURS:
             outcome: Outcome = "limited" if ours else "exceeded"
             return Judgement(outcome, ours or f"{name}: {check.why}", values)
-    if ours and stage == "confirm":
+    if ours and stage == "confirm" and not is_certain(limit, of or record):
         return Judgement("limited", ours, values)
     return Judgement("kept", ours or "", values)
+
+
+def is_certain(limit: Condition, record: Record) -> bool:
+    """Whether a limit is kept wherever the truth may lie: by upper bounds, if need be."""
+    ends = ((part, range_of(part.metric, record)) for part in limit.parts)
+    return record.bounds is not None and all(
+        part.holds(low) and part.holds(high) for part, (low, high) in ends
+    )
 
 
 def is_cut(record: Record) -> bool:

@@ -21,7 +21,7 @@ from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.broadcast_rows import clients_header, clients_line
 from trueload.search.decide import Bounds, Done, NoSafeLoad, SafeLoad, Stage, Try
 from trueload.search.execute import Axis, SearchPlan, StepResult, outcome, take
-from trueload.search.judge import LimitValue, early_receipts, silence, unreached
+from trueload.search.judge import LimitValue, early_receipts, is_certain, silence, unreached
 from trueload.text import plain
 from trueload.units import format_count, format_span
 from trueload.verdict import CHECKS
@@ -120,7 +120,7 @@ def exit_code(
     """Return the exit code of a search, by the verdict of its deciding step.
 
     It is 1 if no load was confirmed to keep to the limit. If several apply, the first of 130, 71,
-    3, 4, 1, 0 is taken.
+    3, 4, 1, 0 is taken. But a confirmed load whose limit is certain comes before 4.
     """
     done = outcome(plan, taken) if taken else None
     if interrupted:
@@ -129,8 +129,10 @@ def exit_code(
         return ExitCode.MACHINE
     if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
-    verdict, states = deciding(plan, taken).record.verdict, {each.state for each in rulings}
-    if verdict == "invalid" or (strict and verdict == "suspect") or "undecided" in states:
+    record, states = deciding(plan, taken).record, {each.state for each in rulings}
+    certain = isinstance(done, SafeLoad) and is_certain(plan.limit, record) and not strict
+    bad = {"invalid", "suspect"} if strict else {"invalid"}
+    if "undecided" in states or (record.verdict in bad and not certain):
         return ExitCode.INVALID
     is_over = "crossed" in states or not isinstance(done, SafeLoad)
     return ExitCode.THRESHOLD if is_over else ExitCode.OK
