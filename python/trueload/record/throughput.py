@@ -157,10 +157,10 @@ def steady_per_s(whole: Stretch) -> float:
         return math.inf
     quarters = [sum(parts[at * each : (at + 1) * each]) for at in range(4)]
     first, _, third, last = quarters
+    if third >= STEADY_MIN and not _is_more(last, first):
+        return whole.per_s
     if third < STEADY_MIN or _is_more(last, third):
         return math.inf
-    if not _is_more(last, first):
-        return whole.per_s
     most = max(quarters)
     return (most + LAG_CHANCE * math.sqrt(most)) * NS_PER_S / (each * whole.part_ns)
 
