@@ -188,6 +188,14 @@ def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
         _, per_s = of_open(flow, load, 1000)
         assert per_s == pytest.approx(expected, rel=0.01), name
     assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
+    # A generator that could not send: only requests of the first quarter, which waited for it.
+    unsent = Backlog(
+        at_start=0, at_end=580, answered=(420, 0, 0, 0), latency_sum_ns=(180 * S, 0, 0, 0)
+    )
+    parts = (46, 49, 46, 40, 36, 36, 26, 33, 36, 69)
+    flow = Flow(whole_ns=S, part_ns=S // 10, answered=parts, gaps={}, backlog=unsent)
+    _, per_s = of_open(flow, load, 420)
+    assert per_s == pytest.approx(420, rel=0.01)
 
 
 def test_a_server_that_leaves_connections_waiting_carries_what_it_answers() -> None:

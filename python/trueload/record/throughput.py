@@ -139,7 +139,8 @@ def of_open(flow: Flow, load: LoadPlan, ok: int, spread_ns: float = 0.0) -> tupl
         return whole, per_s
     if lags and first_ns <= FILLING_MOST * flow.whole_ns:
         left_ns = flow.whole_ns - first_ns
-        counted = max(0.0, whole.total - backlog.at_start) * NS_PER_S / left_ns
+        # Requests that were never sent count for nothing.
+        counted = min(counted, max(0.0, whole.total - backlog.at_start) * NS_PER_S / left_ns)
     chance = LAG_CHANCE * math.sqrt(whole.total) * NS_PER_S / flow.whole_ns
     return whole, counted if counted <= per_s + chance else min(counted, steady_per_s(whole))
 
