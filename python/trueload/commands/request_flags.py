@@ -211,7 +211,7 @@ def _read_data(
 
 def _expect(given: HttpOptions) -> Expect:
     text = given.expect_body
-    codes = parse_statuses(given.expect_status) or (GOOD if given.replay is not None else None)
+    codes = parse_statuses(given.expect_status) or (GOOD if given.replay else None)
     body = None if text is None else text.encode("utf-8", "surrogateescape")
     return Expect(statuses=codes, body=body, same=given.expect_same)
 

@@ -18,10 +18,17 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import Field, model_validator
 
 from trueload.protocol.model import Model, left_out
-from trueload.units import format_cpu_list, format_span, parse_count, parse_cpu_list, parse_duration
+from trueload.units import (
+    NUMBER,
+    format_cpu_list,
+    format_span,
+    parse_count,
+    parse_cpu_list,
+    parse_duration,
+)
 
 _UNIT = re.compile(r"_(ns|per_s|bytes|path)$")
-_NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
+_NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 Given = TypeVar("Given", bound="Settings")

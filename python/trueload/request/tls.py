@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from trueload.errors import UserError
-from trueload.files.inputs import read_input
+from trueload.files.inputs import read_input, text_of
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import TlsOptions
 from trueload.request.url import Url
@@ -138,7 +138,8 @@ def _as_pem(path: Path, content: bytes) -> str:
 
 def _read(path: Path, flag: str) -> bytes:
     shown = f"{flag} {_shown(path)}"
-    return read_input(path, PEM_BYTES_MAX, shown, "a PEM file has at most {} MiB", stdin=False)
+    limit = "a PEM file has at most {} MiB"
+    return text_of(read_input(path, PEM_BYTES_MAX, shown, limit, stdin=False), shown)
 
 
 def _shown(path: Path) -> str:

@@ -18,6 +18,8 @@ use crate::protocol::{DataFormat, DataPlan};
 use csv::{Csv, Fields};
 use jsonl::{Jsonl, Values};
 
+/// The byte order mark that may stand before a text in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes read from a file at once.
 const READ_BYTES: usize = 1 << 20;
 /// The longest row: what one request can have filled in.
@@ -120,6 +122,7 @@ impl Reading {
     fn of(plan: &DataPlan, uses: Uses) -> Self {
         let text = match plan.format {
             DataFormat::Csv => Text::Csv(Csv::new(b','), None),
+            DataFormat::Ssv => Text::Csv(Csv::new(b';'), None),
             DataFormat::Tsv => Text::Csv(Csv::new(b'\t'), None),
             DataFormat::Jsonl => Text::Jsonl(Jsonl::new(&plan.columns)),
         };
@@ -237,12 +240,16 @@ mod tests {
     #[test]
     fn only_the_columns_that_are_used_are_kept_in_the_order_asked_for() {
         let csv = "id,name,x-key\n1,anna,k1\n2,\"b,b\",k2\n";
+        let ssv = "id;name;x-key\n1;anna;k1\n2;b,b;k2\n";
         let tsv = "id\tname\tx-key\n1\tanna\tk1\n2\tb,b\tk2\n";
         let jsonl = "{\"id\":1,\"name\":\"anna\",\"x-key\":\"k1\"}\n\
                      {\"id\":2,\"name\":\"b,b\",\"x-key\":\"k2\",\"more\":[]}\n";
-        for (format, text) in
-            [(DataFormat::Csv, csv), (DataFormat::Tsv, tsv), (DataFormat::Jsonl, jsonl)]
-        {
+        for (format, text) in [
+            (DataFormat::Csv, csv),
+            (DataFormat::Ssv, ssv),
+            (DataFormat::Tsv, tsv),
+            (DataFormat::Jsonl, jsonl),
+        ] {
             let rows = read_text(format, &["x-key", "name"], text).expect("rows");
             assert_eq!(rows.count(), 2, "{format:?}");
             assert_eq!(rows.row(1).value(0), b"k2", "{format:?}");
