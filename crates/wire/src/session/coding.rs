@@ -6,6 +6,7 @@ use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
+pub(super) const CONTENT_ENCODING: &str = "content-encoding";
 /// Most codings, one over the other.
 const CODINGS_MOST: usize = 2;
 

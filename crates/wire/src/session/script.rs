@@ -1,7 +1,7 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
+use super::coding::CONTENT_ENCODING;
 use super::extract::Extractor;
-use super::state::CONTENT_ENCODING;
 use crate::message::cookies::SET_COOKIE;
 use crate::message::fit::Fit;
 use crate::message::places::{self, Piece, Places};

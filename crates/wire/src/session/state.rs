@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::coding::{Undecoded, decode};
+use super::coding::{CONTENT_ENCODING, Undecoded, decode};
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
 use crate::message::cookies::{Jar, SET_COOKIE};
 use crate::message::{Initials, Turn, is_json_value};
-
-pub(super) const CONTENT_ENCODING: &str = "content-encoding";
 
 /// The redirects behind the present request.
 #[derive(Clone, Copy, Debug, Default)]
