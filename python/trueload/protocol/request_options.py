@@ -113,7 +113,7 @@ class HeaderOptions(Settings, group="Requests"):
 
     header: tuple[str, ...] = option(
         Unit("HEADER", keyword="Header"),
-        "Header to send, written 'Name: value'; repeatable.",
+        "Header to send, written 'Name: value', or @FILE for a file of such lines; repeatable.",
         "Header to send, 'Name: value'; repeatable",
         short="-H",
         several=True,

@@ -19,7 +19,8 @@ from pathlib import Path
 from trueload.errors import UserError
 from trueload.files.inputs import text_of
 from trueload.protocol.data import DataFormat, DataOrder, DataPlan
-from trueload.request.plans import PLACES
+from trueload.request.environment import HOW
+from trueload.request.plans import NUMBERS as NUMBERS
 from trueload.request.values import Request
 
 HEADER_BYTES_MAX = 2**20
@@ -39,10 +40,8 @@ EXAMPLES: dict[DataFormat, str] = {
     "tsv": "a field with a tab, a quote or a line break stands in double quotes",
     "jsonl": 'a line is like {"name": "anna", "id": 7}',
 }
-_PLACE = re.compile(r"\{\{|\{\+?([A-Za-z_][A-Za-z0-9_.-]*)\}")
+_PLACE = re.compile(rf"\{{\{{|\{{\+?([A-Za-z_][A-Za-z0-9_.-]*){HOW}\}}")
 """A brace that stands for itself, or a placeholder."""
-NUMBERS = tuple(place.strip("{}") for place in PLACES)
-"""The names of the placeholders that have numbers filled in."""
 
 
 @dataclass(frozen=True, kw_only=True)

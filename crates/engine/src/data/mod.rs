@@ -11,6 +11,8 @@ use std::io::Read as _;
 pub use crate::protocol::DataUse;
 pub use rows::{Row, Rows};
 
+use trueload_wire::message::is_json_value;
+
 use crate::failure::Failure;
 use crate::protocol::{DataFormat, DataPlan};
 use csv::{Csv, Fields};
@@ -48,13 +50,24 @@ pub(crate) enum Source {
     Pieces(Vec<Vec<u8>>),
 }
 
-/// Reads data. `in_headers` says which of the columns stand in headers, where a value is one line.
-pub(crate) fn read(
-    plan: &DataPlan,
-    source: Source,
-    in_headers: Vec<bool>,
-) -> Result<Rows, Failure> {
-    let mut reading = Reading::of(plan, in_headers);
+/// For each column, what its values must be.
+#[derive(Debug)]
+pub(crate) struct Uses {
+    /// It stands in a header, where a value is one line.
+    pub(crate) in_header: Vec<bool>,
+    /// It stands in JSON, outside of quotes.
+    pub(crate) as_json: Vec<bool>,
+}
+
+impl Uses {
+    pub(crate) fn none(columns: usize) -> Self {
+        Uses { in_header: vec![false; columns], as_json: vec![false; columns] }
+    }
+}
+
+/// Reads data, and refuses values that cannot be used.
+pub(crate) fn read(plan: &DataPlan, source: Source, uses: Uses) -> Result<Rows, Failure> {
+    let mut reading = Reading::of(plan, uses);
     match source {
         Source::Pieces(pieces) => {
             for piece in pieces {
@@ -101,12 +114,12 @@ struct Header {
 #[derive(Debug)]
 struct Taking {
     columns: Vec<String>,
-    in_headers: Vec<bool>,
+    uses: Uses,
     rows: Rows,
 }
 
 impl Reading {
-    fn of(plan: &DataPlan, in_headers: Vec<bool>) -> Self {
+    fn of(plan: &DataPlan, uses: Uses) -> Self {
         let text = match plan.format {
             DataFormat::Csv => Text::Csv(Csv::new(b','), None),
             DataFormat::Ssv => Text::Csv(Csv::new(b';'), None),
@@ -114,7 +127,7 @@ impl Reading {
             DataFormat::Jsonl => Text::Jsonl(Jsonl::new(&plan.columns)),
         };
         let rows = Rows::of_columns(plan.columns.len());
-        Reading { text, taking: Taking { columns: plan.columns.clone(), in_headers, rows } }
+        Reading { text, taking: Taking { columns: plan.columns.clone(), uses, rows } }
     }
 
     fn feed(&mut self, bytes: &[u8]) -> Result<(), Broken> {
@@ -178,13 +191,20 @@ impl Taking {
         Ok(())
     }
 
-    /// Refuses values that would break the line of a header, or are too long.
+    /// Refuses values that would break the line of a header or JSON, or are too long.
     fn check<'a>(&self, line: u64, values: impl Iterator<Item = &'a [u8]>) -> Result<(), Broken> {
         let mut len = 0;
-        for (value, (column, in_header)) in values.zip(self.columns.iter().zip(&self.in_headers)) {
+        for (index, (value, column)) in values.zip(&self.columns).enumerate() {
             let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
             len += value.len();
-            if *in_header && value.iter().any(breaks) {
+            if self.uses.as_json[index] && !is_json_value(value) {
+                let what = format!(
+                    "has in '{column}' what is no JSON, and {{{column}}} has no quotes around it: \
+                     write {{{column}|json}} for a text"
+                );
+                return Err(Broken { line: Some(line), what });
+            }
+            if self.uses.in_header[index] && value.iter().any(breaks) {
                 let what =
                     format!("has more than one line in '{column}', which stands in a header");
                 return Err(Broken { line: Some(line), what });
@@ -211,9 +231,10 @@ mod tests {
             columns: columns.iter().map(|column| (*column).to_owned()).collect(),
             order: DataOrder::Sequential,
         };
-        let in_headers = columns.iter().map(|column| column.starts_with("x-")).collect();
+        let begin = |with| columns.iter().map(|column| column.starts_with(with)).collect();
+        let uses = Uses { in_header: begin("x-"), as_json: begin("json") };
         let pieces = text.as_bytes().chunks(7).map(<[u8]>::to_vec).collect();
-        read(&plan, Source::Pieces(pieces), in_headers).map_err(|failure| failure.to_string())
+        read(&plan, Source::Pieces(pieces), uses).map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -249,6 +270,26 @@ mod tests {
         ] {
             let found = read_text(DataFormat::Csv, &["name"], text).err();
             assert_eq!(found.as_deref(), Some(refused), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_json_without_quotes_must_be_json() {
+        for (value, is_json) in [
+            ("7", true),
+            ("true", true),
+            ("\"\"\"a\"\"\"", true),
+            ("[1]", true),
+            ("anna", false),
+            ("", false),
+            ("1 2", false),
+        ] {
+            let text = format!("json,name\n{value},anna\n");
+            let found = read_text(DataFormat::Csv, &["json", "name"], &text);
+            assert_eq!(found.is_ok(), is_json, "{value} {found:?}");
+            if let Err(error) = found {
+                assert!(error.starts_with("line 2 has in 'json' what is no JSON"), "{error}");
+            }
         }
     }
 
