@@ -130,14 +130,14 @@ def _request(number: int, recorded: RecordedRequest, made: Made) -> Iterator[str
 
 def _header(name: str, value: str, made: Made) -> str:
     if not (value and is_secret_name(name)):
-        return _literal(value)
+        return _url(value, made) if name.lower() == "referer" else _literal(value)
     scheme = found[0] if (found := _SCHEME.match(value)) else ""
     return scheme + made.place_of(name, value.removeprefix(scheme))
 
 
-def _url(path: str, made: Made) -> str:
-    """A path with its query, in which places stand for secrets."""
-    before, mark, query = path.partition("?")
+def _url(url: str, made: Made) -> str:
+    """A URL or a path, in whose query places stand for secrets."""
+    before, mark, query = url.partition("?")
     parts, has_secret = [], False
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
@@ -147,7 +147,7 @@ def _url(path: str, made: Made) -> str:
         else:
             pair = _doubled(pair)
         parts.append(pair)
-    return f"{_doubled(before)}{mark}{'&'.join(parts)}" if has_secret else _literal(path)
+    return f"{_doubled(before)}{mark}{'&'.join(parts)}" if has_secret else _literal(url)
 
 
 def _body(number: int, body: bytes, made: Made) -> str:
