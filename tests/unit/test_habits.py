@@ -98,8 +98,8 @@ REFUSED = [
     ("http -t 1 -c 10 URL", "--duration 10s"),
     ("http -i -n 100 URL", "use -X HEAD"),
     ("http -n 100 -B 127.0.0.2 URL", "use --local-address"),
-    ("ab -n 100 -c 10 URL", "`trueload http` loads one, as ApacheBench does"),
-    ("ab -c 10 URL", "`trueload http` loads one, as ApacheBench does"),
+    ("ab -n 100 -c 10 URL", "`trueload http` loads one, as ab does"),
+    ("ab -c 10 URL", "`trueload http` loads one, as ab does"),
     # oha
     ("http -q 100 -z 1s URL", "use --rate 5k/s"),
     ("http --no-tui -z 1s URL", "use --no-live"),
