@@ -43,6 +43,7 @@ FOREIGN = {
     "--num-cpus",  # of ray start
     "--test",  # of cargo
     "--floors",
+    *("--form-string", "--data-urlencode", "--max-redirs", "--path-as-is"),  # of curl
     "--h1",
     "--junitxml",
     "--latency",

@@ -17,9 +17,11 @@ from urllib.parse import quote, unquote_to_bytes
 
 from trueload.deadline import within
 from trueload.errors import UserError
+from trueload.request.environment import BEGIN
 from trueload.request.secret_urls import redact_refused_url
 
 RESOLVE_S = 5.0
+URL_BYTES_MAX = 64 * 2**10
 _HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
 PORTS: dict[str, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a URL that names none."""
@@ -94,6 +96,11 @@ class Url:
 
 def parse_url(url: str, family: Family = HTTP) -> Url:
     """Parse a URL. Raises ``UserError`` that names what is wrong with it."""
+    if len(url) > URL_BYTES_MAX:
+        raise UserError(
+            f"the URL has {len(url):,} characters, and {URL_BYTES_MAX:,} are the most",
+            "send what is long as the body: --body-file FILE",
+        )
     _refuse_odd_characters(url, family)
     match, shown = _SCHEME.match(url), redact_refused_url(url)
     if match is None:
@@ -108,6 +115,9 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
     user_info, at, host_port = authority.rpartition("@")
+    if at and BEGIN in user_info:
+        hint = "use --user 'NAME:{env:PASSWORD}'"
+        raise UserError("the user of a URL cannot be taken from the environment", hint)
     try:
         host, port = _split_host_port(host_port, shown, family.example)
     except UserError:
