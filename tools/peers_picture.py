@@ -22,37 +22,30 @@ PAGE = ROOT / "docs" / "performance.md"
 OURS = "trueload"
 SERVER, CONNECTIONS, DEPTH = "reference", 64, 1
 WIDTH_PX = 720
-ROW = re.compile(
-    rf"^\| {SERVER} \| {CONNECTIONS} \| {DEPTH} \| (\S+) \| ([\d.]+) \(([\d.]+) to ([\d.]+)\)",
-    re.MULTILINE,
-)
+ROW = re.compile(rf"^\| {SERVER} \| {CONNECTIONS} \| {DEPTH} \| (\S+) \| ([\d.]+) ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU time per request of a generator in µs: the median and the range of its turns."""
+    """CPU time per request of a generator in µs: the median of its turns."""
 
     name: str
     median_us: float
-    low_us: float
-    high_us: float
 
 
 def costs(page: str) -> list[Cost]:
     """Return the generators of the page, the cheapest first."""
     section = page.partition("<!-- peers:")[2].partition("<!-- end of peers -->")[0]
-    found = [Cost(name, *map(float, figures)) for name, *figures in ROW.findall(section)]
+    found = [Cost(name, float(median)) for name, median in ROW.findall(section)]
     return sorted(found, key=lambda cost: cost.median_us)
 
 
 def chart(found: list[Cost]) -> Any:
-    """Return a bar for each generator, with a line over the range of its turns."""
+    """Return a bar for each generator."""
     rows = [
         {
             "name": cost.name,
             "value": cost.median_us,
-            "low": cost.low_us,
-            "high": cost.high_us,
             "said": f"{cost.median_us:.3g} µs",
             "colour": theme.SERIES[0][0] if cost.name == OURS else theme.GREY[0],
         }
@@ -62,14 +55,11 @@ def chart(found: list[Cost]) -> Any:
     base = alt.Chart(theme.data(rows))
     y, above = theme.named_rows(base, names, "said")
     axis = alt.Axis(title="generator's CPU time per request, µs (less is better)", tickCount=6)
-    scale = alt.Scale(domain=[0, max(cost.high_us for cost in found)], nice=True)
+    scale = alt.Scale(domain=[0, max(cost.median_us for cost in found)], nice=True)
     bars = base.mark_bar(height=theme.BAR_PX, yOffset=theme.BAR_DY, cornerRadiusEnd=2).encode(
         x=alt.X("value:Q", axis=axis, scale=scale), y=y, color=alt.Color("colour:N", scale=None)
     )
-    ranges = base.mark_rule(
-        color=theme.INK[0], strokeWidth=1.5, yOffset=theme.BAR_DY, y2Offset=theme.BAR_DY
-    ).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y)
-    drawn = theme.finished(alt.layer(bars, ranges, *above), height=theme.ROW_PX * len(found))
+    drawn = theme.finished(alt.layer(bars, *above), height=theme.ROW_PX * len(found))
     return drawn.properties(width=WIDTH_PX)
 
 
