@@ -317,6 +317,9 @@ impl<P: Protocol> Generator<P> {
             self.note_early(net, key, token, last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
+        if !ending {
+            self.codec.protocol.note_sent(&mut self.slots[key].client);
+        }
         if self.codec.protocol.hastens_deadlines() {
             self.slots.arm(key);
         }
