@@ -169,10 +169,24 @@ def test_secrets_of_a_url_are_read_from_the_environment(
     assert "s3cr3t" not in text
 
 
-def test_no_compression_is_asked_for_that_no_value_could_be_taken_from(tmp_path: Path) -> None:
-    request = headed(("Accept-Encoding", "gzip, deflate, br, zstd"), ("Accept", "*/*"))
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        ("gzip, deflate, br, zstd", "gzip, deflate"),
+        ("br;q=1.0, GZIP;q=0.8, *;q=0.1", "GZIP;q=0.8"),
+        ("gzip", "gzip"),
+        ("br", None),
+        ("*", None),
+        ("gzip-2,x", None),
+    ],
+)
+def test_no_compression_is_asked_for_that_no_value_could_be_taken_from(
+    recorded: str, asked: str | None, tmp_path: Path
+) -> None:
+    request = headed(("Accept-Encoding", recorded), ("X", ""), ("Accept", "*/*"))
     made(tmp_path, entry(0, "http://h/", request=request))
-    assert steps(tmp_path)[0].request.headers == (("Accept", "*/*"),)
+    first = [] if asked is None else [("Accept-Encoding", asked)]
+    assert steps(tmp_path)[0].request.headers == (*first, ("X", ""), ("Accept", "*/*"))
 
 
 def test_a_body_that_is_no_text_is_put_beside_the_scenario(

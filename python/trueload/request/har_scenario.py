@@ -2,7 +2,7 @@
 
 Cookies are left out, because a virtual user keeps its own. Secrets are: a place for a variable of
 the environment stands for each. What looks like a place for a value is written so that it stands
-for itself. Accept-Encoding is left out, as no value can be taken from a compressed answer.
+for itself. Of Accept-Encoding only codings are kept from which values can be taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from trueload.units import NS_PER_S, counted, format_duration
 THINK_NS_MIN = 50_000_000  # a shorter gap is the browser's own work
 THINK_NS_MAX = ENGINE_DEFAULTS.timeout_ns  # --timeout refuses a longer pause
 MS = NS_PER_S // 1000
-_LEFT_OUT = ("cookie", "accept-encoding")
+_READABLE = ("gzip", "deflate", "identity")
+"""Codings of answers from which a step can take values: crates/wire/src/session/coding.rs."""
 _SCHEME = re.compile(r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate) (?=\S)", re.IGNORECASE)
 
 
@@ -115,7 +116,9 @@ def _request(number: int, recorded: RecordedRequest, made: Made) -> Iterator[str
     yield f"url = {_quoted(_url(recorded.path, made))}"
     headers: dict[str, tuple[str, str]] = {}
     for name, value in recorded.headers:
-        if name.lower() not in _LEFT_OUT:
+        encoding = _readable(value) if name.lower() == "accept-encoding" else None
+        if name.lower() != "cookie" and encoding != "":
+            value = encoding or value
             first, before = headers.get(name.lower(), (name, ""))
             headers[name.lower()] = first, f"{before}, {value}" if before else value
     if headers:
@@ -126,6 +129,12 @@ def _request(number: int, recorded: RecordedRequest, made: Made) -> Iterator[str
         yield f"headers = {{ {', '.join(pairs)} }}"
     if recorded.body is not None:
         yield _body(number, recorded.body, made)
+
+
+def _readable(codings: str) -> str:
+    """The codings of a list that can be read, with their weights."""
+    every = (each.strip() for each in codings.split(","))
+    return ", ".join(each for each in every if each.partition(";")[0].strip().lower() in _READABLE)
 
 
 def _header(name: str, value: str, made: Made) -> str:
