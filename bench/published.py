@@ -199,13 +199,8 @@ def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[s
     command, where = section_head(f"trueload {shlex.join(short.words)}", machine, meanwhile)
     return [
         "",
-        f"A short run here, {command}",
+        f"[A short run](published/{table_of(name)}), {command}",
         f"{where}{cut}",
-        "",
-        "```",
-        *short.table.rstrip("\n").splitlines(),
-        "```",
-        "",
         f"[Each repetition](published/{file_of(name)}) has a line of its own{_most(short)}.",
         f"`trueload report docs/published/{name}.json -o {name}.html` draws this run.",
     ]
@@ -214,6 +209,11 @@ def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[s
 def file_of(name: str) -> str:
     """The name of the file with a suite's repetitions, in docs/published/."""
     return f"repetitions-{name}.txt"
+
+
+def table_of(name: str) -> str:
+    """The name of the file with a suite's short run, in docs/published/."""
+    return f"short-{name}.txt"
 
 
 def _most(short: Short) -> str:
@@ -263,9 +263,10 @@ def main(arguments: Sequence[str]) -> int:
             finally:
                 trueload.close()
             lines = section(name, short, machine, str(quiet))
-        print("\n".join([f"## {name}", *lines, ""]), flush=True)
+        print("\n".join([f"## {name}", *lines, "", short.table]), flush=True)
         if not asked.no_page:
             REPETITIONS.mkdir(exist_ok=True)
+            (REPETITIONS / table_of(name)).write_text(short.table)
             (REPETITIONS / file_of(name)).write_text("\n".join([*short.repetitions, ""]))
             (REPETITIONS / f"{name}.json").write_text(short.record)
             write_section(PUBLISHED, name, lines, by=BY)

@@ -161,11 +161,6 @@ def show_mistake() -> str:
         return refused("suite", "run", "my-api", folder=folder).replace(folder, "…")
 
 
-def show_clients() -> str:
-    """The suite of HTTP clients, at its default loads: some ten minutes."""
-    return shown("suite", "run", "http-clients")
-
-
 def show_twice() -> str:
     """A measurement of a server that answers twice."""
     with double_server() as url:
@@ -190,7 +185,6 @@ SHOWS: dict[str, Callable[[], str]] = {
     "untrusted certificate": show_untrusted,
     "lost metrics": show_export_lost,
     "mistake in a suite": show_mistake,
-    "trueload suite run http-clients": show_clients,
 }
 
 
