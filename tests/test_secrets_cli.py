@@ -84,6 +84,56 @@ def test_no_file_that_a_run_leaves_has_a_secret_or_other_readers(
     assert first.body == f"pin={SECRET}".encode()
 
 
+SCENARIO = """
+[[step]]
+name = "log in"
+[step.request]
+method = "POST"
+url = "/in?key={env:KEY}"
+body = '{"pin":"{env:KEY}"}'
+headers = { X-Key = "{env:KEY}" }
+"""
+
+
+@pytest.mark.parametrize("how", ["flags", "scenario", "curl", "targets", "replay", "ws"])
+def test_a_secret_of_the_environment_is_sent_and_only_its_name_is_stored(
+    trueload: Trueload, counting: Counting, tmp_path: Path, how: str
+) -> None:
+    path, url = tmp_path / "asked", f"{counting.url}/in?key={{env:KEY}}"
+    flags = ("-H", "X-Key: {env:KEY}", "--user", "me:{env:KEY}")
+    lines = {
+        "scenario": SCENARIO,
+        "targets": '{"url": "/in?key={env:KEY}", "body": "{env:KEY}"}',
+        "replay": '127.0.0.1 - - [27/Nov/2026:10:00:00 +0000] "GET /in HTTP/1.1" 200 2\n' * 3,
+    }
+    path.write_text(lines.get(how, ""))
+    words: dict[str, tuple[object, ...]] = {
+        "flags": ("http", url, *flags, "--body", "{env:KEY}"),
+        "curl": ("http", "--curl", f"curl '{url}' -H 'X-Key: {{env:KEY}}' -d '{{env:KEY}}'"),
+        "ws": ("ws", url.replace("http", "ws"), *flags, "--timeout", "1"),
+        "replay": ("http", counting.url, "--replay", path, *flags),
+    }
+    asked = words.get(how, ("http", counting.url, f"--{how}", path, *flags))
+    count = () if how == "replay" else FEW
+    result = tmp_path / "result.json"
+    clean(trueload.run(*asked, *count, "--json", result, env={"KEY": SECRET}))
+    clean(trueload.run("runs", "export", "last", "--format", "jsonl", "-o", tmp_path / "x.jsonl"))
+    written = files_in(trueload.folder, tmp_path)
+    assert [one for one in written if secrets_in(one.read_bytes())] == []
+    assert "{env:KEY}" in result.read_text() + trueload.run("runs", "show", "last").out
+    first = counting.asked[0]
+    assert first.headers["x-key"] == SECRET
+    assert how == "replay" or f"key={SECRET}" in first.path
+    assert how in ("replay", "ws") or SECRET.encode() in first.body
+
+
+def test_an_unset_variable_is_a_mistake_with_a_hint(trueload: Trueload) -> None:
+    done = trueload.run("http", "http://127.0.0.1:1/", "-H", "X-Key: {env:NO_SUCH}")
+    assert done.code == 2
+    assert "no variable NO_SUCH is set" in done.err
+    assert "hint: export NO_SUCH" in done.err
+
+
 def test_a_file_that_is_there_keeps_the_mode_that_its_owner_chose(
     trueload: Trueload, counting: Counting, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ FOREIGN = {
     "--test",  # of cargo
     "--http1",  # of curl, `--http1.1`
     "--floors",
+    *("--form-string", "--data-urlencode", "--max-redirs", "--path-as-is"),  # of curl
     "--h1",
     "--junitxml",
     "--latency",

@@ -70,9 +70,10 @@ pub(crate) fn read_now(plan: &GeneratePlan, blobs: &mut Blobs) -> Result<(), Fai
 /// For each column: whether it stands in a header of a request.
 fn in_headers(plan: &GeneratePlan, data: &DataPlan) -> Vec<bool> {
     let mut used = vec![false; data.columns.len()];
+    let names = request::names(plan);
     for (_, request, _) in request::all(plan).filter(|(_, request, _)| request.template) {
         for (_, value) in &request.headers {
-            mark_used(&data.columns, value.as_bytes(), &mut used);
+            mark_used(&names, value.as_bytes(), &mut used);
         }
     }
     used

@@ -121,9 +121,10 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
                 "leave it out, or name subjects on both sides",
             )
     urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
-    urls, request = _read_once(urls, request)
+    urls, request, timeout_ns = _read_once(urls, request)
     chosen = SEED if seed is None else seed
-    workload = [read_workload(url, _options_for(url, urls, request)) for url in urls]
+    sides = [read_workload(url, _options_for(url, urls, request)) for url in urls]
+    workload = [replace(side, timeout_ns=timeout_ns) for side in sides]
     jobs = [_seeded(read_job(workload=each, **flags), chosen) for each in workload]
     return AbJob(
         sides=(url_a, url_b),
@@ -135,13 +136,14 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     )
 
 
-def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOptions]:
+def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOptions, int | None]:
     """Read into memory what both sides are asked: stdin can be read only once.
 
     The path of a curl command is requested at the origin of each side.
     """
+    timeout_ns = None
     if given.curl is not None:
-        url, given = of_curl(given)
+        url, given, timeout_ns = of_curl(given)
         copied = parse_given_url(url)
         urls = [_asked_at(url, copied) for url in urls]
         if copied.credentials is not None:
@@ -155,7 +157,7 @@ def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOpti
     body = read_body(given.body, given.body_file)
     update["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     update["body_file"] = None
-    return urls, HttpOptions.of({**given.given, **update})
+    return urls, HttpOptions.of({**given.given, **update}), timeout_ns
 
 
 def _asked_at(url: str, copied: Url) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from trueload.commands.job import Workload
@@ -10,6 +11,7 @@ from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
+from trueload.request.environment import fill_header
 from trueload.request.make import make_request
 from trueload.request.recording import RecordingFlags, read_recording
 from trueload.request.replay import Replay
@@ -44,7 +46,8 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
             "name only the server: the recording has the paths",
         )
     # A request of its own only checks the headers, and makes those of a user.
-    made = make_request(base, method=None, headers=given.header, user=given.user, body=None)
+    headers = [fill_header(line, os.environ) for line in given.header]
+    made = make_request(base, method=None, headers=headers, user=given.user, body=None)
     beside = RecordingFlags(
         host=base.authority,
         headers=made.headers,

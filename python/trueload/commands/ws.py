@@ -7,6 +7,7 @@ those of its steps; an option of the other mode is refused.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -43,6 +44,7 @@ from trueload.protocol.request_options import (
 )
 from trueload.protocol.shootout import SUBPROTOCOLS
 from trueload.record.thresholds import CLIENTS_FAIL_ON, CLIENTS_LIMIT, parse_condition
+from trueload.request.environment import environment_of, fill_in
 from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
@@ -98,7 +100,9 @@ def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
     endpoint, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
-    request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)
+    user = None if given.user is None else fill_in(given.user, os.environ)
+    request = make_request(endpoint, method="GET", headers=headers, user=user, body=None)
+    environment_of([request], os.environ)
     local = given.local_address
     workload = Workload(
         kind="ws",

@@ -145,8 +145,8 @@ class ContentOptions(HeaderOptions, group="Requests"):
     )
     form: tuple[str, ...] = option(
         Unit("NAME=VALUE"),
-        "Field to send in a form (multipart/form-data): NAME=VALUE, or NAME=@FILE for a file;"
-        " repeatable.",
+        "Field to send in a form (multipart/form-data), as curl's -F: NAME=VALUE, or NAME=@FILE for"
+        " a file; repeatable.",
         several=True,
     )
     keep_body: bool = option(

@@ -133,7 +133,7 @@ def is_token(text: str) -> bool:
 def _credentials(user: str) -> str:
     if not user.isprintable():
         raise UserError("--user has a control character", USER_HINT)
-    if not user.partition(":")[0] or ":" not in user:
+    if ":" not in user:
         # Not shown: it may be a password.
         raise UserError("--user is not a name, a colon and a password", USER_HINT)
     return basic_credentials(user.encode())

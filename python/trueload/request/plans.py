@@ -13,6 +13,7 @@ from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.origins import OriginPlan
 from trueload.protocol.tls import TlsPlan, TrustAnybody, TrustGiven, TrustPlan, TrustSystem
 from trueload.protocol.traffic import TargetPlan
+from trueload.request.environment import BEGIN
 from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
 
 PLACES = ("{counter}", "{random}")
@@ -25,7 +26,7 @@ def request_plan(
 ) -> RequestPlan:
     """A request in the form of a plan. If it has placeholders, as every ``template`` may, the
     engine sets its Content-Length. ``columns`` are those of data."""
-    template = template or has_place(request, (*PLACES, *places_of(columns)))
+    template = template or has_place(request, (*PLACES, *places_of(columns), BEGIN))
     return RequestPlan(
         method=request.method,
         path=request.path,

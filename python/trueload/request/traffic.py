@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trueload.errors import UserError
@@ -12,6 +12,7 @@ from trueload.protocol.request_options import DialogueOptions
 from trueload.protocol.streams import StreamPlan
 from trueload.protocol.traffic import TrafficPlan
 from trueload.request.data import DataFile
+from trueload.request.environment import environment_of
 from trueload.request.exchange import Exchange
 from trueload.request.plans import (
     RANDOM,
@@ -64,6 +65,11 @@ class Traffic:
             yield self.request, self.expect
         yield from ((target.request, target.expect) for target in self.targets)
         yield from ((step.request, step.expect) for step in self.scenario)
+
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that the requests name, with their values. Raises ``UserError``."""
+        opening = () if self.exchange is None else self.exchange.requests
+        return environment_of([*opening, *(request for request, _ in self.pairs)], environ)
 
     @property
     def shown_urls(self) -> tuple[str, ...]:

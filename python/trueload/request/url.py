@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from trueload.deadline import within
 from trueload.errors import UserError
+from trueload.request.environment import BEGIN
 from trueload.request.secret_urls import redact_refused_url
 
 RESOLVE_S = 5.0
@@ -108,6 +109,9 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
     user_info, at, host_port = authority.rpartition("@")
+    if at and BEGIN in user_info:
+        hint = "use --user 'NAME:{env:PASSWORD}'"
+        raise UserError("the user of a URL cannot be taken from the environment", hint)
     try:
         host, port = _split_host_port(host_port, shown, family.example)
     except UserError:

@@ -1,5 +1,5 @@
-//! Placeholders in the texts of a request: `{counter}`, `{random}` and `{column}`; in a session also
-//! `{repeat}`, `{vu}` and the values that are taken from answers.
+//! Placeholders in the texts of a request: `{counter}`, `{random}`, `{column}` and `{env:NAME}`; in a
+//! session also `{repeat}`, `{vu}` and the values that are taken from answers.
 //!
 //! How it works: a text is cut into pieces once; filling it means going through the pieces. In a
 //! text that has a placeholder, `{{` stands for `{`. A text without one is sent as it stands, so
@@ -8,12 +8,23 @@
 //!
 //! Must not know: where the values come from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Names that a session may use without taking a value first; other requests have the first two.
 pub const BUILT_IN: [&str; 4] = ["counter", "random", "repeat", "vu"];
 const NAME_BYTES_MOST: usize = 64;
 const ESCAPED: &[u8] = b"{{";
+const ENVIRONMENT: &[u8] = b"{env:";
+
+/// The names of values that are known before a request is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The columns of data.
+    pub columns: Vec<String>,
+    /// The variables of the environment that requests use, and their values.
+    pub environment: BTreeMap<String, String>,
+}
 
 /// The values for the placeholders of one request.
 pub trait Filling {
@@ -257,13 +268,12 @@ fn name_at(text: &[u8]) -> Option<&str> {
 /// Cuts texts at their placeholders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
-    /// The names of the columns of data.
-    pub(crate) columns: &'a [String],
+    pub(crate) names: &'a Names,
     /// In a session, the names of values that earlier steps take from their answers.
     pub(crate) taken: Option<&'a [String]>,
 }
 
-impl Places<'_> {
+impl<'a> Places<'a> {
     /// Cuts a text. One without placeholders is one piece, an empty one none. An error is the name
     /// of a session's value that is not known.
     pub(crate) fn cut(self, text: &[u8], in_path: bool) -> Result<Box<[Piece]>, String> {
@@ -276,6 +286,11 @@ impl Places<'_> {
     /// The placeholder that a text begins with: its length, and its piece or the name of a
     /// session's value that is not known.
     fn at(self, text: &[u8], in_path: bool) -> Option<(usize, Result<Piece, String>)> {
+        if let Some((name, value)) = self.variable_at(text) {
+            let kept = if in_path { Kept::Unreserved } else { Kept::All };
+            let value = kept.encoded(value).unwrap_or_else(|| value.to_vec());
+            return Some((ENVIRONMENT.len() + name.len() + 1, Ok(Piece::Fixed(value.into()))));
+        }
         let name = name_at(text);
         let piece = match (name, self.taken) {
             (Some("counter"), _) => Piece::Counter,
@@ -301,20 +316,31 @@ impl Places<'_> {
         Some((name?.len() + 2, Ok(piece)))
     }
 
+    /// The variable of the environment whose placeholder a text begins with, and its value.
+    fn variable_at<'t>(self, text: &'t [u8]) -> Option<(&'t str, &'a [u8])> {
+        let name = text.strip_prefix(ENVIRONMENT)?;
+        let name = str::from_utf8(&name[..name.iter().position(|byte| *byte == b'}')?]).ok()?;
+        if !is_name(name.as_bytes()) {
+            return None;
+        }
+        // The front refuses one that is not set; of `{{env:NAME}` nobody asks the value.
+        Some((name, self.names.environment.get(name).map_or(&[], String::as_bytes)))
+    }
+
     /// The placeholder of a column that a text begins with: its length, the column's index, and
     /// whether it is written with a plus.
     fn column_at(self, text: &[u8]) -> Option<(usize, usize, bool)> {
         let text = text.strip_prefix(b"{")?;
         let (plus, rest) = text.strip_prefix(b"+").map_or((false, text), |rest| (true, rest));
         let name = &rest[..rest.iter().position(|byte| *byte == b'}')?];
-        let index = self.columns.iter().position(|column| column.as_bytes() == name)?;
+        let index = self.names.columns.iter().position(|column| column.as_bytes() == name)?;
         Some((name.len() + 2 + usize::from(plus), index, plus))
     }
 }
 
 /// Marks the columns that a text has a placeholder of; `used` has a place for each.
-pub fn mark_used(columns: &[String], text: &[u8], used: &mut [bool]) {
-    let places = Places { columns, taken: None };
+pub fn mark_used(names: &Names, text: &[u8], used: &mut [bool]) {
+    let places = Places { names, taken: None };
     for piece in places.cut(text, false).iter().flatten() {
         if let Piece::Column(index, _) = piece {
             used[*index] = true;
@@ -367,7 +393,7 @@ impl Pieces {
                 self.pending.push(b'{');
                 ESCAPED.len()
             } else if let Some((len, piece)) = places.at(rest, in_path) {
-                self.place(piece?);
+                self.add(&[piece?]);
                 len
             } else {
                 self.pending.push(*first);
@@ -414,12 +440,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NONE: Places<'static> = Places { taken: Some(&[]), columns: &[] };
-
     fn shown(text: &str, in_path: bool) -> Result<String, String> {
         let taken = ["token", "id-2"].map(str::to_owned);
-        let columns = ["user", "a.b"].map(str::to_owned);
-        let places = Places { taken: Some(&taken), columns: &columns };
+        let columns = ["user", "a.b"].map(str::to_owned).to_vec();
+        let environment = [("KEY".to_owned(), "k {user} \"{{".to_owned())].into();
+        let names = Names { columns, environment };
+        let places = Places { taken: Some(&taken), names: &names };
         let cut = places.cut(text.as_bytes(), in_path)?;
         let piece = |piece: &Piece| match piece {
             Piece::Fixed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -442,6 +468,8 @@ mod tests {
             ("{ token }{repeat}{random", "{ token }<Repeat>{random"),
             (r#"{"user":"{user}"}"#, r#"{"user":"<Column(0, All)>"}"#),
             (r#"{"a":{"b":{a.b}}}"#, r#"{"a":{"b":<Column(1, All)>}}"#),
+            ("Bearer {env:KEY}", r#"Bearer k {user} "{{"#),
+            ("{{env:KEY} {env:} {env:KEY", "{env:KEY} {env:} {env:KEY"),
             ("{+user}{{user}{+token}{c.d}", "<Column(0, All)>{user}{+token}{c.d}"),
         ] {
             assert_eq!(shown(text, false).as_deref(), Ok(cut), "{text}");
@@ -454,6 +482,8 @@ mod tests {
         let cut = shown("/{user}/{+user}?t={token}", true);
         let found = "/<Column(0, Unreserved)>/<Column(0, Reserved)>?t=<Taken(0, Visible)>";
         assert_eq!(cut.as_deref(), Ok(found));
+        let cut = shown("/?key={env:KEY}", true);
+        assert_eq!(cut.as_deref(), Ok("/?key=k%20%7Buser%7D%20%22%7B%7B"));
     }
 
     proptest! {
@@ -464,7 +494,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_cut_without_panic(text in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = NONE.cut(&text, true);
+            let places = Places { taken: Some(&[]), names: &Names::default() };
+            let _ = places.cut(&text, true);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One request in full, from which the one behind a redirect is made: with the same method and body,
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
-use super::places::{self, DIGITS_MOST, Filling, Piece, Places, decimal, fill};
+use super::places::{self, DIGITS_MOST, Filling, Names, Piece, Places, decimal, fill};
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
 const OF_BODY: [&str; 6] = [
@@ -103,15 +103,15 @@ pub struct Template {
 }
 
 impl Template {
-    /// A request; `columns` names its columns of data if its texts may have placeholders. Then the
-    /// Content-Length of a body is added.
-    pub fn new(texts: &Texts<'_>, columns: Option<&[String]>) -> Self {
-        let cut = |text: &[u8], in_path| match columns {
-            Some(columns) => Places { columns, taken: None }.cut(text, in_path),
+    /// A request; with `names` its texts may have placeholders, and the Content-Length of a body is
+    /// added.
+    pub fn new(texts: &Texts<'_>, names: Option<&Names>) -> Self {
+        let cut = |text: &[u8], in_path| match names {
+            Some(names) => Places { names, taken: None }.cut(text, in_path),
             None => Ok(fixed(text)),
         };
         // Only the names of a session's values can be unknown.
-        Self::made(texts, columns.is_some(), cut).unwrap_or_default()
+        Self::made(texts, names.is_some(), cut).unwrap_or_default()
     }
 
     /// A session's request. An error is the name of a value that is not known.
@@ -221,7 +221,7 @@ mod tests {
         let headers = [pair("Host", "h:1"), pair("Content-Type", "text/plain"), pair("X", "a: b")];
         let body = Some(&b"\r\n\r\n"[..]);
         let texts = Texts { method: "POST", path: "/a?b", headers: &headers, body };
-        let request = Template::new(&texts, Some(&[])).fill(&());
+        let request = Template::new(&texts, Some(&Names::default())).fill(&());
         assert_eq!(
             written(&request),
             "POST /a?b HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/plain\r\nX: a: b\r\n\
@@ -240,7 +240,7 @@ mod tests {
         let headers = [pair("Host", "h"), pair("X", "{random}")];
         let body = Some(&b"{random} of {counter}"[..]);
         let texts = Texts { method: "PUT", path: "/{random}/{counter}", headers: &headers, body };
-        let cut = Template::new(&texts, Some(&[]));
+        let cut = Template::new(&texts, Some(&Names::default()));
         let request = cut.fill(&Nth);
         let mut expected = Vec::new();
         let template = http1::template::Template::of(&cut);

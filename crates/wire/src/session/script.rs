@@ -3,7 +3,7 @@
 use super::extract::Extractor;
 use crate::message::cookies::SET_COOKIE;
 use crate::message::places::{self, Piece, Places};
-use crate::message::{Initials, Site, Template, Texts, is_of_body};
+use crate::message::{Initials, Names, Site, Template, Texts, is_of_body};
 use crate::{http1, http2};
 
 /// A value that is taken from the answer to a step.
@@ -44,8 +44,7 @@ pub struct Script {
     pub(super) steps: Vec<Step>,
     /// The names of the values that are taken.
     pub(super) values: Vec<String>,
-    /// The names of the columns of data.
-    columns: Vec<String>,
+    names: Names,
     /// For each value: a header uses it, so that it must be one line.
     pub(super) in_header: Vec<bool>,
     pub(super) site: Site,
@@ -60,10 +59,10 @@ impl Script {
         Script { site, ..Script::default() }
     }
 
-    /// The same script, whose steps may use columns of data by these names. None of them may be the
-    /// name of a value.
-    pub fn with_columns(self, columns: &[String]) -> Self {
-        Script { columns: columns.to_vec(), ..self }
+    /// The same script, whose steps may use these names. No column of data may have the name of a
+    /// value.
+    pub fn with_names(self, names: Names) -> Self {
+        Script { names, ..self }
     }
 
     /// The same script, whose requests go over HTTP/2.
@@ -98,7 +97,7 @@ impl Script {
 
     /// Cuts the texts of a step, from whose answer nothing is taken yet.
     fn cut(&self, texts: &Texts<'_>) -> Result<Step, String> {
-        let places = Places { columns: &self.columns, taken: Some(&self.values) };
+        let places = Places { names: &self.names, taken: Some(&self.values) };
         let mut request = Template::of_session(texts, places)?;
         let has_column = request.has_column();
         let in_headers = request.headers.iter().flat_map(|(_, value)| value);

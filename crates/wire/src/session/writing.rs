@@ -101,7 +101,7 @@ impl<F: Filling> Filling for Filled<'_, F> {
 
 #[cfg(test)]
 mod tests {
-    use crate::message::{Site, Texts};
+    use crate::message::{Names, Site, Texts};
     use std::time::Duration;
 
     use super::*;
@@ -129,7 +129,8 @@ mod tests {
 
     fn script() -> Script {
         let site = Site { host: "h".to_owned(), secure: true };
-        let mut script = Script::new(site).with_columns(&["user".to_owned()]).over_http2();
+        let names = Names { columns: vec!["user".to_owned()], ..Names::default() };
+        let mut script = Script::new(site).with_names(names).over_http2();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let take = |value: &str, from| Take { value: value.to_owned(), from };
         let first = [pair("Host", "h:1"), pair("Connection", "keep-alive"), pair("A", "{random}")];
