@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes down what is declared elsewhere: docs/options.md, and parts of the Python API.
 
-An option of a command is a row of the page. A field of a declaration is a line of a class in
+An option of a command is an item of the page. A field of a declaration is a line of a class in
 api/options.py; its unit has the type. Each function of api/protocols.py has its coroutine in
 aio.py, its method of the pytest fixture and its name in the package. tests/unit/test_options.py
 fails where what is written is not what is declared. Run it after a change, from the checkout's
@@ -51,7 +51,6 @@ DECLARING = (
     *(engine_options, load_options, request_options, measure_options),
     *(place_options, metrics_options, serve_options, changes, suite_options),
 )
-HEAD = ("| option | of | default | meaning |", "|---|---|---|---|")
 # What tells an option of one protocol from that of another, and says no more than its name.
 ALIKE = {
     r"(message|datagram)": "request",
@@ -65,7 +64,6 @@ TOGETHER = {
     "http, tcp, udp, ws, ab": "loads",
     "serve http, serve tcp, serve udp, serve ws": "serve",
 }
-BAR = "\\|"  # within a cell
 # What only the command line has.
 PRINTING = {*OF_PRINTING, "published"}
 NOT_TYPED = {"RatioOptions", "WsLimitOptions", "BroadcastOptions"}
@@ -98,15 +96,14 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 KEPT = {"ServeOptions"}
 INTRODUCTION = """# Options
 
-This page lists the options of all commands that measure or serve, and says how to set defaults of
-your own. Each option is declared once, in the code, and the tables come from there. `-h` lists the
-usual options of a command, `--help` all of them.
+The options of all commands that measure or serve, and how to set defaults of your own. `-h` lists
+the usual options of a command, `--help` all of them.
 
 - **Python:** an option is a keyword argument, with `_` for `-`: `connect_rate="500/s"`.
 - **Suite:** a suite's file has [keys](your-own-suite.md#a-suite) of the same names, with `_`.
 
-In the tables, *loads* are `http`, `tcp`, `udp`, `ws` and `ab`; a *request* of TCP and WebSocket is
-a message, of UDP a datagram.
+Each option is followed by the commands that have it, and by its default. *Loads* are `http`, `tcp`,
+`udp`, `ws` and `ab`; a *request* of TCP and WebSocket is a message, of UDP a datagram.
 
 ## Defaults of your own
 
@@ -135,7 +132,10 @@ An environment variable sets the default of one option: `TRUELOAD_HTTP_CONNECTIO
   line, for example, a default of `duration` is left out.
 - A line says which defaults were used, and the stored command contains them.
 - The Python API reads no defaults.
+
+<!-- options: written by make options -->
 """
+END_OF_PAGE = "<!-- end of options -->\n"
 
 
 def page() -> str:
@@ -150,8 +150,8 @@ def page() -> str:
     parts = [INTRODUCTION]
     for title, table in tables.items():
         if table:
-            parts.append("\n".join([f"## {title}", "", *HEAD, *rows(table)]) + "\n")
-    return "\n".join(parts)
+            parts.append("\n".join([f"## {title}", "", *rows(table)]) + "\n")
+    return "\n".join([*parts, END_OF_PAGE])
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -164,15 +164,15 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def rows(table: Mapping[tuple[str, str, str], list[str]]) -> Iterator[str]:
-    """A row for each option, and one more for each other text that it has, behind it."""
+    """An item for each option, and one more for each other text that it has, behind it."""
     found = joined(table)
     order = list(dict.fromkeys(long_name(cells[0]) for cells in table))
     for cells in sorted(found, key=lambda cells: order.index(long_name(cells[0]))):
         of = ", ".join(found[cells])
         for commands, name in TOGETHER.items():
             of = of.replace(commands, name)
-        texts = (cells[0], of, *cells[1:])
-        yield f"| {' | '.join(each.replace('|', BAR) for each in texts)} |"
+        default = f"; {cells[1]}" if cells[1] else ""
+        yield f"- {cells[0]} ({of}{default}): {cells[2]}"
 
 
 def joined(
