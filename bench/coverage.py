@@ -1,7 +1,7 @@
 """Simulate runs of known distributions: how often is the truth within the 95 % interval?
 
-`python bench/coverage.py` takes some minutes and writes its section of docs/performance.md. Nothing
-is measured: any machine gives the same table.
+`python bench/coverage.py` takes some minutes and writes its section of
+docs/contributors/accuracy.md. Nothing is measured: any machine gives the same table.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from trueload.buckets import Buckets, stretches
 from trueload.protocol.tick import Second
 from trueload.record.percentile_interval import percentile_interval
@@ -168,4 +168,4 @@ def table(runs: int = RUNS) -> list[str]:
 
 
 if __name__ == "__main__":
-    write_section(PERFORMANCE, "coverage", table(), by="bench/coverage.py")
+    write_section(ACCURACY, "coverage", table(), by="bench/coverage.py")

@@ -27,7 +27,7 @@ from conversation import Outcome, converse, opened
 from engine import Work
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from placement import Placement, Unknown, find_placement
 from process import BenchError
 from results import Spread, counted, shown_ratio, spread
@@ -141,7 +141,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="CPU per request, open loop against closed.")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs ({PAIRS})")
     parser.add_argument("--seconds", type=float, default=1.5, help="a run (1.5)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     quiet = Quiet()
     try:
@@ -160,7 +160,7 @@ def main() -> int:
     lines += [*(row(case, done) for case, done in measured.items()), "", *mark_table(marked)]
     print("\n".join(lines))
     if options.pairs >= PAIRS and not options.no_page:
-        write_section(PERFORMANCE, "openloop", lines)
+        write_section(ACCURACY, "openloop", lines)
     return exit_code(marked)
 
 

@@ -35,7 +35,7 @@ from conversation import converse, opened
 from engine import Work
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from process import BenchError
 from scipy import stats
 from servers import reference
@@ -181,7 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Intervals between sends against the ideal.")
     parser.add_argument("--seconds", type=float, default=3.0, help="a run (3)")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each rate ({RUNS})")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     quiet = Quiet()
     try:
@@ -198,7 +198,7 @@ def main() -> int:
     section += mark_table(marked)
     print("\n".join([*section, "", *(f"- {line}" for line in lines)]))
     if options.runs >= RUNS and not options.no_page:
-        write_section(PERFORMANCE, "pacing", section)
+        write_section(ACCURACY, "pacing", section)
     return exit_code(marked)
 
 

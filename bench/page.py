@@ -17,7 +17,8 @@ HOSTS = ROOT / "docs" / "hosts.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
-RELIABILITY = ROOT / "docs" / "reliability.md"
+RELIABILITY = ROOT / "docs" / "contributors" / "reliability.md"
+ACCURACY = ROOT / "docs" / "contributors" / "accuracy.md"
 
 TARGETS = "| target | limit | measured | |"
 # Their other tables have the figures of targets that were met.

@@ -4,7 +4,7 @@
 apart at 95 %. Then it compares servers of 1,000/s and 1,030/s 20 times, each in 12 pairs: at least
 15 have to be told apart, and in the right direction. The speed of each server varies so that trials
 of 2 s spread by about 1.4 %. `--jobs 4` compares four at once. The table is for
-docs/performance.md.
+docs/contributors/accuracy.md.
 """
 
 from __future__ import annotations

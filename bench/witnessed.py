@@ -37,7 +37,7 @@ from machine import describe
 from marks import Mark, exit_code
 from matching import Matched
 from oha import find_oha
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from process import BenchError, run
 from servers import Server, reference
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
@@ -386,7 +386,7 @@ def main() -> int:
     parser.add_argument(
         "--connections", type=int, nargs="+", default=CONNECTIONS, help="(64 and 1,000)"
     )
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     try:
         lines, marked = report(
@@ -398,7 +398,7 @@ def main() -> int:
     print("\n".join(lines))
     whole = options.seconds >= SECONDS and options.runs >= RUNS
     if whole and tuple(options.connections) == CONNECTIONS and not options.no_page:
-        write_section(PERFORMANCE, "witness", lines)
+        write_section(ACCURACY, "witness", lines)
     return exit_code(marked)
 
 

@@ -168,12 +168,12 @@ def outside(text: str, name: str) -> tuple[str, str]:
     [
         ("PERFORMANCE", "peers"),
         ("PERFORMANCE", "http2"),
-        ("PERFORMANCE", "breakdown"),
-        ("PERFORMANCE", "floor"),
+        ("ACCURACY", "breakdown"),
+        ("ACCURACY", "floor"),
         ("PERFORMANCE", "truth"),
-        ("PERFORMANCE", "witness"),
-        ("PERFORMANCE", "pacing"),
-        ("PERFORMANCE", "openloop"),
+        ("ACCURACY", "witness"),
+        ("ACCURACY", "pacing"),
+        ("ACCURACY", "openloop"),
     ],
 )
 def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(

@@ -18,7 +18,7 @@ from trueload.metrics.names import METRICS
 from trueload.subjects.manifest import MANIFEST_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/contributors/*.md")])
 
 
 def read(name: str) -> str:

@@ -29,7 +29,13 @@ from trueload.suites.definition import load_suite
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "docs/clusters/*", "subjects/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "docs/contributors/*.md",
+        "docs/clusters/*",
+        "subjects/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 
