@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shlex
@@ -15,6 +16,7 @@ import pytest
 from counting import Counting
 from harness import Finished, Trueload, start_server
 from trueload.store.runs import Store
+from waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -107,7 +109,7 @@ def test_a_secret_of_the_environment_is_sent_and_only_its_name_is_stored(
         "replay": '127.0.0.1 - - [27/Nov/2026:10:00:00 +0000] "GET /in HTTP/1.1" 200 2\n' * 3,
     }
     path.write_text(lines.get(how, ""))
-    words: dict[str, tuple[object, ...]] = {
+    words: dict[str, tuple[str | Path, ...]] = {
         "flags": ("http", url, *flags, "--body", "{env:KEY}"),
         "curl": ("http", "--curl", f"curl '{url}' -H 'X-Key: {{env:KEY}}' -d '{{env:KEY}}'"),
         "ws": ("ws", url.replace("http", "ws"), *flags, "--timeout", "1"),
@@ -125,6 +127,33 @@ def test_a_secret_of_the_environment_is_sent_and_only_its_name_is_stored(
     assert first.headers["x-key"] == SECRET
     assert how == "replay" or f"key={SECRET}" in first.path
     assert how in ("replay", "ws") or SECRET.encode() in first.body
+
+
+def arguments_of_all() -> bytes:
+    """The arguments of every process that can be seen."""
+    found = b""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += path.read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("how", ["environment", "file"])
+def test_no_process_has_a_secret_in_its_arguments(
+    trueload: Trueload, counting: Counting, tmp_path: Path, how: str
+) -> None:
+    marker = f"secret-{os.getpid()}-{how}"
+    (tmp_path / "headers").write_text(f"X-Key: {marker}\n")
+    header = f"@{tmp_path / 'headers'}" if how == "file" else "X-Key: {env:KEY}"
+    few = ("-c", "1", "-d", "30s", "--warmup", "0s")
+    running = trueload.start("http", counting.url, "-H", header, *few, env={"KEY": marker})
+    try:
+        wait_until(lambda: bool(counting.asked), "no request came")
+        assert counting.asked[0].headers["x-key"] == marker
+        assert marker.encode() not in arguments_of_all()
+    finally:
+        running.terminate()
+        running.communicate()
 
 
 def test_an_unset_variable_is_a_mistake_with_a_hint(trueload: Trueload) -> None:

@@ -290,7 +290,7 @@ def type_of(option: Option) -> str:
     if option.choices:
         return f"Literal[{', '.join(map(json.dumps, option.choices))}] | None"
     keyword = option.unit.keyword
-    return "Texts" if option.several and keyword == "Text" else keyword
+    return f"{keyword}s" if option.several and keyword in ("Text", "Name") else keyword
 
 
 def loading() -> dict[str, inspect.Signature]:

@@ -269,7 +269,7 @@ def test_a_form_of_curl_has_our_boundary_and_its_redaction() -> None:
         ("curl 'http://a/{id}'", "has '{id}' in its URL", "write the URL that is meant"),
         ('curl ^"http://a/?b^&c^" ^\r\n  -H ^"d: e^"', "is quoted for Windows", "for bash"),
         ('curl "http://a/" ^\n  -H "d: e"', "a new line ends it", "for bash"),
-        ("curl -H @file http://a/", "headers in a file", "-H 'Name"),
+        ("curl -H @/no/file http://a/", "the headers file '/no/file' cannot", "can be read"),
         ("curl -b cookies.txt http://a/", "a file of cookies", "-b 'name=value'"),
         ("curl -d @/no/file http://a/", "the file '/no/file', which cannot be read", "folder"),
     ],

@@ -71,7 +71,7 @@ def test_a_field_is_what_curl_makes_of_it(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.png").write_text("PNG")
     (tmp_path / "t.bin").write_text("BIN")
-    media_type, body = make_form([field])
+    body = make_form([field])[1]
     lines = body.decode().split("\r\n")
     first = 'Content-Disposition: form-data; name="a"'
     if not (head and head[0].startswith(";")):

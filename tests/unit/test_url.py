@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,30 @@ def test_a_url_says_where_to_connect_and_what_to_ask_for(
     target = parse_url(url)
     found = (target.host, target.port, target.path, target.authority)
     assert found == (host, port, path, authority)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a/", "a=b&", "%25", "a:", "a;", "a@", 'a"', "aB1-", "{", "//", "a;b=", "ü"]
+)
+def test_a_long_url_takes_time_in_proportion_to_its_length(unit: str) -> None:
+    def took_s(count: int) -> float:
+        url = "http://h/?q=" + unit * (count // len(unit))
+        began_s = time.process_time()
+        parse_url(url)
+        redact_command(["trueload", "http", url, "-H", f"X: {url}"])
+        return time.process_time() - began_s
+
+    took_s(100)
+    # Sixteen times the length took 256 times as long; a busy machine may double a time.
+    assert took_s(64_000) < 0.2 + 64 * took_s(4_000)
+
+
+def test_a_url_beyond_the_limit_is_refused() -> None:
+    assert parse_url("http://h/".ljust(65_536, "a")).host == "h"
+    for url in ("http://h/".ljust(65_537, "a"), "x" * 10**7):
+        with pytest.raises(UserError, match="characters, and 65,536 are the most") as error:
+            parse_url(url)
+        assert "--body-file" in error.value.hint
 
 
 @pytest.mark.parametrize(

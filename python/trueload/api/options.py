@@ -28,6 +28,8 @@ Texts: TypeAlias = str | Sequence[str] | None
 """One or several texts."""
 Name: TypeAlias = str | PathLike[str] | None
 """The name of a file."""
+Names: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | None
+"""The names of one or several files."""
 Flag: TypeAlias = bool | None
 Header: TypeAlias = str | bytes | Mapping[str, str] | Sequence[str | bytes] | None
 """A mapping such as ``{"Accept": "text/plain"}``, or header lines."""
@@ -270,7 +272,8 @@ class HttpOptions(LoadingOptions, RequestOptions, total=False):
     """Options of ``trueload.http``."""
 
     scenario: Name
-    replay: Name
+    replay: Names
+    log_format: Text
     speed: Rate
     replay_host: Text
 

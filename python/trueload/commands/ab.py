@@ -42,6 +42,7 @@ from trueload.record.turn import Turn
 from trueload.report.ab import PairedTrials
 from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
+from trueload.request.header_files import read_headers
 from trueload.request.make import read_body
 from trueload.request.redact import redact_url
 from trueload.request.targets import open_targets
@@ -151,7 +152,7 @@ def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOpti
             given = given.model_copy(update={"header": (*given.header, line)})
         if not any(map(_is_secure, urls)):
             given = given.without(TlsOptions)
-    update: dict[str, Any] = {}
+    update: dict[str, Any] = {"header": read_headers(given.header)}
     if given.targets is not None:
         update["targets"] = replace(open_targets(given.targets), one_origin=True)
     body = read_body(given.body, given.body_file)

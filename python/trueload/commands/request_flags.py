@@ -24,6 +24,7 @@ from trueload.protocol.request_options import (
     OF_ONE_REQUEST,
     ContentOptions,
     DialogueOptions,
+    HeaderOptions,
     Http2Options,
     HttpOptions,
     StreamOptions,
@@ -35,6 +36,7 @@ from trueload.request.environment import fill_in
 from trueload.request.fields import FileFlags
 from trueload.request.follow import check_requests
 from trueload.request.form import make_form
+from trueload.request.header_files import read_headers
 from trueload.request.http2 import make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import origin_specs, shown_origins, tls_of_origins
@@ -64,8 +66,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
-    if given.user is not None:
-        given = HttpOptions.of({**given.given, "user": fill_in(given.user, os.environ)})
+    given = HttpOptions.of({**given.given, **read_identity(given)})
     base = None if url is None else parse_given_url(url)
     route = _route(given)
     expect = _expect(given)
@@ -124,6 +125,15 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         connect_open_per_s=given.connect_open_per_s,
         streams=given.streams,
     )
+
+
+def read_identity(given: HeaderOptions) -> dict[str, object]:
+    """Return the options of the headers, with those of files, and with a user that the environment
+    fills. Raises ``UserError``."""
+    found: dict[str, object] = {"header": read_headers(given.header)} if given.header else {}
+    if given.user is not None:
+        found["user"] = fill_in(given.user, os.environ)
+    return found
 
 
 def _route(given: HttpOptions) -> Route:
@@ -201,7 +211,7 @@ def _read_data(
 
 def _expect(given: HttpOptions) -> Expect:
     text = given.expect_body
-    codes = parse_statuses(given.expect_status) or (GOOD if given.replay is not None else None)
+    codes = parse_statuses(given.expect_status) or (GOOD if given.replay else None)
     body = None if text is None else text.encode("utf-8", "surrogateescape")
     return Expect(statuses=codes, body=body, same=given.expect_same)
 

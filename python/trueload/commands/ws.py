@@ -27,7 +27,7 @@ from trueload.commands.place_options import (
     check_pinned,
     read_placement,
 )
-from trueload.commands.request_flags import read_local_addresses
+from trueload.commands.request_flags import read_identity, read_local_addresses
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
@@ -44,7 +44,7 @@ from trueload.protocol.request_options import (
 )
 from trueload.protocol.shootout import SUBPROTOCOLS
 from trueload.record.thresholds import CLIENTS_FAIL_ON, CLIENTS_LIMIT, parse_condition
-from trueload.request.environment import environment_of, fill_in
+from trueload.request.environment import environment_of
 from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
@@ -98,10 +98,10 @@ UrlArgument = Annotated[
 
 def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
+    given = UpgradeOptions.of({**given.given, **read_identity(given)})
     endpoint, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
-    user = None if given.user is None else fill_in(given.user, os.environ)
-    request = make_request(endpoint, method="GET", headers=headers, user=user, body=None)
+    request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)
     environment_of([request], os.environ)
     local = given.local_address
     workload = Workload(

@@ -16,8 +16,9 @@ from urllib.parse import quote_from_bytes
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.protocol.request_options import FOLLOW_MAX
-from trueload.request.environment import PLACE
+from trueload.request.environment import HOW, PLACE
 from trueload.request.form import literal_field, make_form
+from trueload.request.header_files import read_headers
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.secret_urls import redact_typed_url
 from trueload.request.shell import split_words
@@ -121,7 +122,7 @@ _LINE_OF_WINDOWS = re.compile(r"\^\r?\n")
 """How such a command continues on the next line."""
 _SEVERAL = re.compile(
     # First what we fill in, and what curl leaves alone.
-    rf"\{{counter\}}|\{{random\}}|\{{\}}|{PLACE}"
+    rf"\{{(?:counter|random){HOW}\}}|\{{\}}|{PLACE}"
     r"|(?P<glob>\{[^{}]*\}|\[(?:[0-9]+-[0-9]+|[a-zA-Z]-[a-zA-Z])(?::[0-9]+)?\])"
     r"|\\(?P<bare>[][{}])"
 )
@@ -283,7 +284,9 @@ class _Reader:
     def _header(self, line: str) -> None:
         """Take ``Name: value``; ``Name:`` removes a header of curl's, ``Name;`` has no value."""
         if line.startswith("@"):
-            raise UserError("the curl command has headers in a file", "write each as -H 'Name: …'")
+            for each in read_headers([line]):
+                self._header(each)
+            return
         name, colon, value = line.partition(":")
         if not colon and line.endswith(";"):
             self._found.headers.append(f"{line[:-1]}:")

@@ -13,8 +13,11 @@ from trueload.errors import UserError
 from trueload.request.values import Request
 
 BEGIN = "{env:"
-PLACE = r"\{env:[A-Za-z_][A-Za-z0-9_]*\}"
-_NAMED = re.compile(r"\{\{|\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+HOW = r"(?:\|(?:raw|json))?"
+"""What may follow the name in any place: how the value is written (crates/wire/src/message/fit.rs).
+"""
+PLACE = rf"\{{env:[A-Za-z_][A-Za-z0-9_]*{HOW}\}}"
+_NAMED = re.compile(rf"\{{\{{|\{{env:([A-Za-z_][A-Za-z0-9_]*){HOW}\}}")
 _BROKEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 

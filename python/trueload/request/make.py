@@ -78,7 +78,9 @@ def parse_header(line: str) -> tuple[str, str]:
         raise UserError(
             f"{shown} has a control character in its value", "a header is one line of text"
         )
-    if name.lower() in _OWN_HEADERS:
+    # A connection is kept anyway; HTTP/2 leaves the header out.
+    keeps = name.lower() == "connection" and value.lower() == "keep-alive"
+    if name.lower() in _OWN_HEADERS and not keeps:
         raise UserError(f"trueload sets {name} itself", _OWN_HEADERS[name.lower()])
     return name, value
 

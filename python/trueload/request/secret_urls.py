@@ -14,11 +14,14 @@ from trueload.request.secret_names import ESCAPES_DEEP, is_secret_name
 
 REDACTED = "<redacted>"
 
-_USER_INFO = re.compile(rf"((?:^|[A-Za-z][A-Za-z0-9+.-]*:)//)(?!{REDACTED}@)[^/?#]*@")
+# Each pattern takes time in proportion to the text: a URL may have 64 KiB, and a header any length.
+_USER_INFO = re.compile(rf"((?:^|:)//)(?!{REDACTED}@)[^/?#]*@")
 _UP_TO_LAST_AT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/+)?.*@", re.DOTALL)
 _QUERY = re.compile(r"[?#&]")
 _PATH_PARAMETER = re.compile(r";([^=;/]*)=([^;/?#&]+)")
-_NAME_WITHIN = re.compile(rf"""([^?&#;=/\s"'{{}},]+)(?:=|"\s*:)(?!{REDACTED})(?=.)""")
+_NAME_WITHIN = re.compile(
+    rf"""(?<![^?&#;=/\s"'{{}},])([^?&#;=/\s"'{{}},]++)(?:=|"\s*+:)(?!{REDACTED})(?=.)"""
+)
 
 
 _PLACES = re.compile(f"({PLACE})")

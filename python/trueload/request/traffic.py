@@ -15,10 +15,10 @@ from trueload.request.data import DataFile
 from trueload.request.environment import environment_of
 from trueload.request.exchange import Exchange
 from trueload.request.plans import (
-    RANDOM,
     expect_plan,
     has_place,
     origin_plan,
+    places_of,
     request_plan,
     target_plan,
     tls_plan,
@@ -96,7 +96,7 @@ class Traffic:
             return True
         if self.data is not None and self.data.order == "shuffled":
             return True
-        return any(has_place(request, (RANDOM,)) for request, _ in self.pairs)
+        return any(has_place(request, places_of(("random",))) for request, _ in self.pairs)
 
     def through(self, proxy: Proxy, origins: Sequence[Url]) -> Traffic:
         """Return what goes through a proxy to these origins. Raises ``UserError``."""

@@ -21,6 +21,7 @@ from trueload.request.environment import BEGIN
 from trueload.request.secret_urls import redact_refused_url
 
 RESOLVE_S = 5.0
+URL_BYTES_MAX = 64 * 2**10
 _HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
 PORTS: dict[str, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a URL that names none."""
@@ -95,6 +96,11 @@ class Url:
 
 def parse_url(url: str, family: Family = HTTP) -> Url:
     """Parse a URL. Raises ``UserError`` that names what is wrong with it."""
+    if len(url) > URL_BYTES_MAX:
+        raise UserError(
+            f"the URL has {len(url):,} characters, and {URL_BYTES_MAX:,} are the most",
+            "send what is long as the body: --body-file FILE",
+        )
     _refuse_odd_characters(url, family)
     match, shown = _SCHEME.match(url), redact_refused_url(url)
     if match is None:

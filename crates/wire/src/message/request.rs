@@ -1,6 +1,7 @@
 //! One request in full, from which the one behind a redirect is made: with the same method and body,
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
+use super::fit::{Body, Spot};
 use super::places::{self, DIGITS_MOST, Filling, Names, Piece, Places, decimal, fill};
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
@@ -106,34 +107,42 @@ impl Template {
     /// A request; with `names` its texts may have placeholders, and the Content-Length of a body is
     /// added.
     pub fn new(texts: &Texts<'_>, names: Option<&Names>) -> Self {
-        let cut = |text: &[u8], in_path| match names {
-            Some(names) => Places { names, taken: None }.cut(text, in_path),
-            None => Ok(fixed(text)),
-        };
         // Only the names of a session's values can be unknown.
-        Self::made(texts, names.is_some(), cut).unwrap_or_default()
+        let places = names.map(|names| Places { names, taken: None });
+        Self::made(texts, places).unwrap_or_default()
+    }
+
+    /// The request of a step whose values have the names `taken`, which are all known.
+    pub fn of_step(texts: &Texts<'_>, names: &Names, taken: &[String]) -> Self {
+        Self::made(texts, Some(Places { names, taken: Some(taken) })).unwrap_or_default()
     }
 
     /// A session's request. An error is the name of a value that is not known.
     pub(crate) fn of_session(texts: &Texts<'_>, places: Places<'_>) -> Result<Self, String> {
-        Self::made(texts, true, |text, in_path| places.cut(text, in_path))
+        Self::made(texts, Some(places))
     }
 
-    fn made(
-        texts: &Texts<'_>,
-        adds_length: bool,
-        cut: impl Fn(&[u8], bool) -> Result<Box<[Piece]>, String>,
-    ) -> Result<Self, String> {
+    fn made(texts: &Texts<'_>, places: Option<Places<'_>>) -> Result<Self, String> {
+        let cut = |text: &[u8], spot| match places {
+            Some(places) => places.cut(text, spot),
+            None => Ok(fixed(text)),
+        };
         let header = |(name, value): &(String, String)| {
-            Ok((name.clone().into_bytes(), cut(value.as_bytes(), false)?))
+            Ok((name.clone().into_bytes(), cut(value.as_bytes(), Spot::Other)?))
+        };
+        let is_type = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
+        let content_type = texts.headers.iter().find(is_type).map(|(_, value)| value.as_str());
+        let body = |body| match places {
+            Some(places) => places.cut_body(body, Body::of(content_type)),
+            None => Ok(fixed(body)),
         };
         Ok(Template {
             method: texts.method.as_bytes().to_vec(),
-            target: cut(texts.path.as_bytes(), true)?,
+            target: cut(texts.path.as_bytes(), Spot::Path)?,
             headers: texts.headers.iter().map(header).collect::<Result<_, String>>()?,
             adds_cookies: false,
-            adds_length: adds_length && texts.body.is_some(),
-            body: texts.body.map(|body| cut(body, false)).transpose()?.unwrap_or_default(),
+            adds_length: places.is_some() && texts.body.is_some(),
+            body: texts.body.map(body).transpose()?.unwrap_or_default(),
         })
     }
 
@@ -141,6 +150,14 @@ impl Template {
     pub(crate) fn header(&self, wanted: &[u8]) -> Option<&[Piece]> {
         let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         named.map(|(_, value)| &**value)
+    }
+
+    /// For each column: whether a header has it, and whether it must be JSON where it goes.
+    pub fn mark_columns(&self, in_header: &mut [bool], as_json: &mut [bool]) {
+        let headers = self.headers.iter().flat_map(|(_, value)| places::columns(value, |_| true));
+        headers.for_each(|column| in_header[column] = true);
+        let values = places::columns(&self.body, |fit| fit.must_be_json());
+        values.for_each(|column| as_json[column] = true);
     }
 
     pub(crate) fn has_column(&self) -> bool {

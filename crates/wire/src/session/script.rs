@@ -2,6 +2,7 @@
 
 use super::extract::Extractor;
 use crate::message::cookies::SET_COOKIE;
+use crate::message::fit::Fit;
 use crate::message::places::{self, Piece, Places};
 use crate::message::{Initials, Names, Site, Template, Texts, is_of_body};
 use crate::{http1, http2};
@@ -35,6 +36,8 @@ pub struct Step {
     pub(super) as_get: Option<Box<Step>>,
     /// The values that its headers use.
     in_headers: Vec<usize>,
+    /// The values that must be JSON where its body has them.
+    as_json: Vec<usize>,
     has_column: bool,
 }
 
@@ -47,6 +50,8 @@ pub struct Script {
     names: Names,
     /// For each value: a header uses it, so that it must be one line.
     pub(super) in_header: Vec<bool>,
+    /// For each value: it must be JSON where a body has it.
+    pub(super) as_json: Vec<bool>,
     pub(super) site: Site,
     /// Requests go over HTTP/2.
     http2: bool,
@@ -80,6 +85,7 @@ impl Script {
     pub fn add(&mut self, texts: &Texts<'_>, takes: Vec<Take>) -> Result<(), String> {
         let mut step = self.cut(texts)?;
         step.in_headers.iter().for_each(|value| self.in_header[*value] = true);
+        step.as_json.iter().for_each(|value| self.as_json[*value] = true);
         step.needs_body = takes.iter().any(|take| take.from.needs_body());
         step.initials = self.initials(&takes);
         step.takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
@@ -101,7 +107,10 @@ impl Script {
         let mut request = Template::of_session(texts, places)?;
         let has_column = request.has_column();
         let in_headers = request.headers.iter().flat_map(|(_, value)| value);
-        let in_headers = in_headers.filter_map(taken).collect();
+        let in_headers = in_headers.filter_map(taken).map(|(value, _)| value).collect();
+        let of_body = request.body.iter().filter_map(taken);
+        let as_json = of_body.filter(|(_, fit)| fit.must_be_json()).map(|(value, _)| value);
+        let as_json = as_json.collect();
         let of_path = [Piece::Path(places::randoms(&request.target))].into();
         let path = std::mem::replace(&mut request.target, of_path);
         let has_cookies = request.header(b"cookie").is_some();
@@ -120,6 +129,7 @@ impl Script {
             host: host.map(|(_, value)| value.as_bytes().into()).unwrap_or_default(),
             as_get: None,
             in_headers,
+            as_json,
             has_column,
         })
     }
@@ -139,6 +149,7 @@ impl Script {
         self.values.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.values.push(name);
             self.in_header.push(false);
+            self.as_json.push(false);
             self.values.len() - 1
         })
     }
@@ -154,10 +165,10 @@ impl Script {
     }
 }
 
-/// The index of the taken value that fills a place.
-fn taken(piece: &Piece) -> Option<usize> {
+/// The index of the taken value that fills a place, and how it is written.
+fn taken(piece: &Piece) -> Option<(usize, Fit)> {
     match piece {
-        Piece::Taken(index, _) => Some(*index),
+        Piece::Taken(index, fit) => Some((*index, *fit)),
         _ => None,
     }
 }

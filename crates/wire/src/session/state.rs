@@ -6,7 +6,7 @@ use super::answer::Answer;
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
 use crate::message::cookies::{Jar, SET_COOKIE};
-use crate::message::{Initials, Turn};
+use crate::message::{Initials, Turn, is_json_value};
 
 /// The redirects behind the present request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,7 +124,9 @@ impl Session {
         step.takes.iter().all(|(index, from)| {
             let value = &mut values[*index];
             let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
-            from.find(answer, value) && !(script.in_header[*index] && value.iter().any(breaks))
+            from.find(answer, value)
+                && !(script.in_header[*index] && value.iter().any(breaks))
+                && (!script.as_json[*index] || is_json_value(value))
         })
     }
 }

@@ -205,7 +205,7 @@ mod tests {
             let expected = [
                 ":method: GET",
                 ":scheme: https",
-                ":path: /items/7/8?3",
+                ":path: /items/7%2F8?3",
                 ":authority: h:1",
                 "authorization: Bearer t",
                 "cookie: s=1",
