@@ -13,8 +13,6 @@ from pathlib import Path
 from setting import ROOT
 
 PERFORMANCE = ROOT / "docs" / "performance.md"
-HOSTS = ROOT / "docs" / "hosts.md"
-BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
 RELIABILITY = ROOT / "docs" / "contributors" / "reliability.md"
@@ -29,7 +27,7 @@ ONLY_MISSED = {
 # alike a page has one, and none of servers that behave.
 NO_ROWS = {
     "http2": r"\| a bare loop \|",
-    "peers": r"\| 256 \|",
+    "peers": r"\| 256 \||\| c/epoll \|",
     "redteam": r"(?<!5 ms: )honest|a window of 500 ms \||window of (10|5) s|1,500/s asked"
     r"|for 90 of|9 of every 100|5 of every 10 "
     r"|50 % of each|one of 64 connections always|both halves|have to be alike",
@@ -41,6 +39,7 @@ LEFT_OUT = {
     "http2": {"server CPU µs/request", "our req/s / its"},
     "witness": {"requests/s", "one in 16", "ours", "witness"},
     "wait": {"open requests, mean", "generator busy"},
+    "truth": {"p90", "req/s"},
     "redteam": {"hey", "k6"},
     "traps2": {"k6 says"},
     "breakdown": {"CPU µs per request (share)", "system calls per request"},
