@@ -202,14 +202,14 @@ def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[s
     """Return the lines of one suite's section of the page. Pure."""
     cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
     command, where = section_head(f"trueload {shlex.join(short.words)}", machine, meanwhile)
-    made = "" if name == KEPT else f" once `make published ONLY={name}` has made it"
     record = run_of(name).relative_to(ROOT)
+    drawn = f"`trueload report {record} -o {name}.html` draws this run."
     return [
         "",
         f"[A short run](published/{table_of(name)}), {command}",
         f"{where}{cut}",
         f"[Each repetition](published/{file_of(name)}) has a line of its own{_most(short)}.",
-        f"`trueload report {record} -o {name}.html` draws this run{made}.",
+        *([drawn] if name == KEPT else []),
     ]
 
 
