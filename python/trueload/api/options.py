@@ -208,6 +208,8 @@ class ServeOptions(ServerPlaceOptions, ThreadOptions, total=False):
 class ServeTlsOptions(ServeOptions, IdentityOptions, total=False):
     """A server that may speak TLS."""
 
+    idle_timeout: Duration
+    max_connections: Number
     tls: Flag
 
 

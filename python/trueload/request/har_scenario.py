@@ -15,6 +15,7 @@ from urllib.parse import unquote_plus
 
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS
+from trueload.request.environment import BEGIN
 from trueload.request.har import Har, HarEntry
 from trueload.request.recorded_request import RecordedRequest, choose_host
 from trueload.request.scenario import FILE_BYTES_MAX, NAME_LENGTH_MAX, STEPS_MAX, has_places
@@ -24,7 +25,6 @@ from trueload.units import NS_PER_S, counted, format_duration
 THINK_NS_MIN = 50_000_000  # a shorter gap is the browser's own work
 THINK_NS_MAX = ENGINE_DEFAULTS.timeout_ns  # --timeout refuses a longer pause
 MS = NS_PER_S // 1000
-ENV = "{env:"
 _LEFT_OUT = ("cookie", "accept-encoding")
 _SCHEME = re.compile(r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate) (?=\S)", re.IGNORECASE)
 
@@ -48,7 +48,7 @@ class Made:
         while self.secrets.setdefault(variable, value) != value:
             number += 1
             variable = f"{base}_{number}"
-        return f"{ENV}{variable}}}"
+        return f"{BEGIN}{variable}}}"
 
 
 def scenario_of(har: Har, shown: str, chosen: str | None, name: str) -> Made:
@@ -130,14 +130,14 @@ def _request(number: int, recorded: RecordedRequest, made: Made) -> Iterator[str
 
 def _header(name: str, value: str, made: Made) -> str:
     if not (value and is_secret_name(name)):
-        return _literal(value)
+        return _url(value, made) if name.lower() == "referer" else _literal(value)
     scheme = found[0] if (found := _SCHEME.match(value)) else ""
     return scheme + made.place_of(name, value.removeprefix(scheme))
 
 
-def _url(path: str, made: Made) -> str:
-    """A path with its query, in which places stand for secrets."""
-    before, mark, query = path.partition("?")
+def _url(url: str, made: Made) -> str:
+    """A URL or a path, in whose query places stand for secrets."""
+    before, mark, query = url.partition("?")
     parts, has_secret = [], False
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
@@ -147,7 +147,7 @@ def _url(path: str, made: Made) -> str:
         else:
             pair = _doubled(pair)
         parts.append(pair)
-    return f"{_doubled(before)}{mark}{'&'.join(parts)}" if has_secret else _literal(path)
+    return f"{_doubled(before)}{mark}{'&'.join(parts)}" if has_secret else _literal(url)
 
 
 def _body(number: int, body: bytes, made: Made) -> str:
@@ -162,7 +162,7 @@ def _body(number: int, body: bytes, made: Made) -> str:
 
 def _literal(text: str) -> str:
     """A text in which nothing is a place for a value."""
-    return _doubled(text) if has_places(text) or ENV in text else text
+    return _doubled(text) if has_places(text) or BEGIN in text else text
 
 
 def _doubled(text: str) -> str:

@@ -386,7 +386,7 @@ impl Accounting {
         self.close_entries(state, now_ns, tag, 1);
         self.served.add(u64::from(matches!(
             class,
-            Class::Status | Class::Mismatch | Class::Extract | Class::Redirect
+            Class::Status | Class::Mismatch | Class::Extract | Class::Encoded | Class::Redirect
         )));
     }
 
