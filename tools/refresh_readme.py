@@ -127,9 +127,6 @@ def show_mistake() -> str:
         return refused("suite", "run", "my-api", folder=folder).replace(folder, "…")
 
 
-def show_clients() -> str:
-    """The suite of HTTP clients, at its default loads: some ten minutes."""
-    return shown("suite", "run", "http-clients")
 
 
 SHOWS: dict[str, Callable[[], str]] = {
@@ -143,7 +140,6 @@ SHOWS: dict[str, Callable[[], str]] = {
     "untrusted certificate": show_untrusted,
     "lost metrics": show_export_lost,
     "mistake in a suite": show_mistake,
-    "trueload suite run http-clients": show_clients,
 }
 PICTURES: dict[str, Callable[[], Picture]] = {
     "answers-twice": twice_picture.picture,

@@ -56,7 +56,7 @@ def removed_hint(path: str, flag: str) -> str | None:
     """Return what to use instead of an option that the command at ``path`` has no longer."""
     if path == "trueload suite run" and flag in KEYS_OF_SUITES:
         key = flag.removeprefix("--").replace("-", "_")
-        return f"write it into the suite's file, as its key {key} (docs/options.md)"
+        return f"write it into the suite's file, as its key {key} (docs/your-own-suite.md)"
     return REMOVED.get(flag)
 
 
