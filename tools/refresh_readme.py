@@ -127,8 +127,6 @@ def show_mistake() -> str:
         return refused("suite", "run", "my-api", folder=folder).replace(folder, "…")
 
 
-
-
 SHOWS: dict[str, Callable[[], str]] = {
     "first run": show_first,
     "trueload http": show_http,
