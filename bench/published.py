@@ -7,8 +7,10 @@ then `trueload runs export last --published`. Exit code 1 if a suite could not b
 
 `--whole --only NAME [-- OPTIONS]` runs a suite over every subject that runs here instead, with
 further options of `trueload suite run`. That may take hours: it goes on with a run that was
-interrupted (kept in target/published/). It writes the table to docs/published/whole-NAME.txt, and
-what `trueload report` draws beside it.
+interrupted (kept in target/published/), and writes the table to docs/published/whole-NAME.txt.
+
+What `trueload report` draws is written to target/published/: runs are too large for the repository,
+except one to try that command on. A release has them all.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from harness import Trueload  # noqa: E402
 
 BY = "make published"
 REPETITIONS = PUBLISHED.with_suffix("")
+RUNS = ROOT / "target" / "published"
+KEPT = "c10k"  # the smallest of the short runs
 # Only these loads of a whole run are shipped for `trueload report`: all six have 22 MB.
 SHIPPED_CONNECTIONS = {"http-servers": ("64",)}
 BUDGET_S = 300.0  # for each suite; five of them are 25 minutes
@@ -117,7 +121,7 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
     # The clients' suite gives the CPUs: the server has one, the client the others.
     cores = ("--cores", "single") if "--cores" in SHORT[name] else ()
     words = ("suite", "run", name, *cores, *more)
-    folder = ROOT / "target" / "published" / name
+    folder = RUNS / name
     folder.mkdir(parents=True, exist_ok=True)
     trueload, quiet = Trueload(folder), Quiet()
     command, kept, begun = f"trueload {shlex.join(words)}", folder / "command", False
@@ -147,7 +151,8 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
     about = section_head(command, machine, f"{quiet}{ending}")
     path = REPETITIONS / f"whole-{name}.txt"
     path.write_text("\n".join([*about, "", *exported.out.splitlines(), ""]))
-    path.with_suffix(".json.xz").write_bytes(packed(record, SHIPPED_CONNECTIONS.get(name, ())))
+    shipped = packed(record, SHIPPED_CONNECTIONS.get(name, ()))
+    (RUNS / f"whole-{name}.json.xz").write_bytes(shipped)
 
 
 def packed(exported: str, connections: Sequence[str] = ()) -> bytes:
@@ -197,23 +202,30 @@ def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[s
     """Return the lines of one suite's section of the page. Pure."""
     cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
     command, where = section_head(f"trueload {shlex.join(short.words)}", machine, meanwhile)
+    record = run_of(name).relative_to(ROOT)
+    drawn = f"`trueload report {record} -o {name}.html` draws this run."
     return [
         "",
-        f"A short run here, {command}",
+        f"[A short run](published/{table_of(name)}), {command}",
         f"{where}{cut}",
-        "",
-        "```",
-        *short.table.rstrip("\n").splitlines(),
-        "```",
-        "",
         f"[Each repetition](published/{file_of(name)}) has a line of its own{_most(short)}.",
-        f"`trueload report docs/published/{name}.json -o {name}.html` draws this run.",
+        *([drawn] if name == KEPT else []),
     ]
+
+
+def run_of(name: str) -> Path:
+    """The file with the record of a suite's short run."""
+    return (REPETITIONS if name == KEPT else RUNS) / f"{name}.json"
 
 
 def file_of(name: str) -> str:
     """The name of the file with a suite's repetitions, in docs/published/."""
     return f"repetitions-{name}.txt"
+
+
+def table_of(name: str) -> str:
+    """The name of the file with a suite's short run, in docs/published/."""
+    return f"short-{name}.txt"
 
 
 def _most(short: Short) -> str:
@@ -263,11 +275,13 @@ def main(arguments: Sequence[str]) -> int:
             finally:
                 trueload.close()
             lines = section(name, short, machine, str(quiet))
-        print("\n".join([f"## {name}", *lines, ""]), flush=True)
+        print("\n".join([f"## {name}", *lines, "", short.table]), flush=True)
         if not asked.no_page:
             REPETITIONS.mkdir(exist_ok=True)
+            RUNS.mkdir(parents=True, exist_ok=True)
+            (REPETITIONS / table_of(name)).write_text(short.table)
             (REPETITIONS / file_of(name)).write_text("\n".join([*short.repetitions, ""]))
-            (REPETITIONS / f"{name}.json").write_text(short.record)
+            run_of(name).write_text(short.record)
             write_section(PUBLISHED, name, lines, by=BY)
     return status
 

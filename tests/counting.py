@@ -29,12 +29,14 @@ class _Server(ThreadingHTTPServer):
 class Counting:
     """The server; it listens while its block runs.
 
-    Answers `ok`, and 404 if the path begins with `/missing`.
+    Answers ``answer``, and 404 if the path begins with `/missing`.
     """
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
-        asked, lock = self.asked, threading.Lock()
+        self.answer = b"ok"
+        self.coding = ""
+        asked, lock, server = self.asked, threading.Lock(), self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -46,10 +48,12 @@ class Counting:
                 with lock:
                     asked.append(Asked(self.command, self.path, headers, body))
                 self.send_response(404 if self.path.startswith("/missing") else 200)
-                self.send_header("Content-Length", "2")
+                self.send_header("Content-Length", str(len(server.answer)))
+                if server.coding:
+                    self.send_header("Content-Encoding", server.coding)
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(b"ok")
+                    self.wfile.write(server.answer)
 
             def log_message(self, *args: Any) -> None:
                 pass

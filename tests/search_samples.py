@@ -8,6 +8,7 @@ from samples import GENERATOR, counts, good_record, histogram
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Check, Record
 from trueload.record.thresholds import LIMIT, parse_condition
+from trueload.verdict import bounds_of
 
 LIMIT_10MS = parse_condition("p99<10ms and errors<1%", LIMIT)
 
@@ -36,7 +37,9 @@ def failing(*names: str, **changes: Any) -> Record:
         for name in names
         if name not in known
     ]
-    return record.model_copy(update={"checks": tuple(checks), "verdict": "invalid"})
+    bounds = bounds_of(record, checks)
+    changed = {"checks": tuple(checks), "verdict": "invalid", "bounds": bounds}
+    return record.model_copy(update=changed)
 
 
 SLOW = Histograms(

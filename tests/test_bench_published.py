@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import lzma
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,12 +81,20 @@ def test_a_section_says_which_command_on_which_machine_and_whether_it_was_cut_sh
     text = "\n".join(lines)
     assert "`trueload suite run tcp-echo --subjects 'rust/mio,!rust/mio:prefork'`" in text
     assert "A CPU, 2 CPUs, Linux 6.18, 2026-11-22. Others took nothing. It was cut short" in text
-    assert "```\nwhose  server\nours   rust/mio\n```" in text
+    assert "[A short run](published/short-tcp-echo.txt), `trueload suite run" in text
     assert "[Each repetition](published/repetitions-tcp-echo.txt) has" in text
-    assert "`trueload report docs/published/tcp-echo.json -o tcp-echo.html` draws" in text
+    assert "trueload report" not in text, "that run is not in the repository"
     assert trial not in text
     whole = bench["published"].Short(words, "", (), "{}", cut_short=False)
     assert "cut short" not in "\n".join(bench["published"].section("c10k", whole, machine, ""))
+
+
+def test_the_run_that_is_kept_is_one_to_try_reports_on(
+    bench: Any, trueload: Trueload, tmp_path: Path
+) -> None:
+    run = bench["published"].run_of(bench["published"].KEPT)
+    assert run.is_relative_to(ROOT / "docs")
+    assert trueload.run("report", str(run), "-o", str(tmp_path / "page.html")).code == 0
 
 
 def test_a_whole_run_is_of_one_suite(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from client_world import add_client, clients_command, run_clients
 from harness import Server, Trueload, engines_of
 from screen import Screen
 from subject_world import World
+from trueload.report.draw import WIDTH_MIN
 
 OWN_SIZE = {"COLUMNS": "", "LINES": ""}
 """The size is the terminal's, and not what the harness says."""
@@ -158,8 +159,11 @@ def test_the_view_follows_a_resize(trueload: Trueload, server: Server, terminal:
     flags = ("-d", "60s", "--warmup", "0", "-c", "2")
     process = terminal.start(trueload, "http", server.url, *flags, env=OWN_SIZE)
     terminal.until_shown(is_drawn)
-    for width, height in ((70, 40), (150, 40), (60, 24)):
+    for width, height in ((70, 40), (150, 40), (60, 24), (9, 24), (80, 24)):
         terminal.resize(width, height)
+        if width < WIDTH_MIN:
+            assert terminal.until_shown(lambda rows: not any(rows)) == []
+            continue
         rows = terminal.until_shown(partial(is_drawn, width=width))
         assert sum(row.startswith("╭") for row in rows) == 1, "nothing is left of the old one"
     os.write(terminal.main, b"q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shlex
@@ -15,6 +16,7 @@ import pytest
 from counting import Counting
 from harness import Finished, Trueload, start_server
 from trueload.store.runs import Store
+from waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -82,6 +84,83 @@ def test_no_file_that_a_run_leaves_has_a_secret_or_other_readers(
     assert first.headers["x-api-key"] == SECRET
     assert first.headers["authorization"] == f"Basic {FORMS[1].decode()}"
     assert first.body == f"pin={SECRET}".encode()
+
+
+SCENARIO = """
+[[step]]
+name = "log in"
+[step.request]
+method = "POST"
+url = "/in?key={env:KEY}"
+body = '{"pin":"{env:KEY}"}'
+headers = { X-Key = "{env:KEY}" }
+"""
+
+
+@pytest.mark.parametrize("how", ["flags", "scenario", "curl", "targets", "replay", "ws"])
+def test_a_secret_of_the_environment_is_sent_and_only_its_name_is_stored(
+    trueload: Trueload, counting: Counting, tmp_path: Path, how: str
+) -> None:
+    path, url = tmp_path / "asked", f"{counting.url}/in?key={{env:KEY}}"
+    flags = ("-H", "X-Key: {env:KEY}", "--user", "me:{env:KEY}")
+    lines = {
+        "scenario": SCENARIO,
+        "targets": '{"url": "/in?key={env:KEY}", "body": "{env:KEY}"}',
+        "replay": '127.0.0.1 - - [27/Nov/2026:10:00:00 +0000] "GET /in HTTP/1.1" 200 2\n' * 3,
+    }
+    path.write_text(lines.get(how, ""))
+    words: dict[str, tuple[str | Path, ...]] = {
+        "flags": ("http", url, *flags, "--body", "{env:KEY}"),
+        "curl": ("http", "--curl", f"curl '{url}' -H 'X-Key: {{env:KEY}}' -d '{{env:KEY}}'"),
+        "ws": ("ws", url.replace("http", "ws"), *flags, "--timeout", "1"),
+        "replay": ("http", counting.url, "--replay", path, *flags),
+    }
+    asked = words.get(how, ("http", counting.url, f"--{how}", path, *flags))
+    count = () if how == "replay" else FEW
+    result = tmp_path / "result.json"
+    clean(trueload.run(*asked, *count, "--json", result, env={"KEY": SECRET}))
+    clean(trueload.run("runs", "export", "last", "--format", "jsonl", "-o", tmp_path / "x.jsonl"))
+    written = files_in(trueload.folder, tmp_path)
+    assert [one for one in written if secrets_in(one.read_bytes())] == []
+    assert "{env:KEY}" in result.read_text() + trueload.run("runs", "show", "last").out
+    first = counting.asked[0]
+    assert first.headers["x-key"] == SECRET
+    assert how == "replay" or f"key={SECRET}" in first.path
+    assert how in ("replay", "ws") or SECRET.encode() in first.body
+
+
+def arguments_of_all() -> bytes:
+    """The arguments of every process that can be seen."""
+    found = b""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += path.read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("how", ["environment", "file"])
+def test_no_process_has_a_secret_in_its_arguments(
+    trueload: Trueload, counting: Counting, tmp_path: Path, how: str
+) -> None:
+    marker = f"secret-{os.getpid()}-{how}"
+    (tmp_path / "headers").write_text(f"X-Key: {marker}\n")
+    header = f"@{tmp_path / 'headers'}" if how == "file" else "X-Key: {env:KEY}"
+    few = ("-c", "1", "-d", "30s", "--warmup", "0s")
+    running = trueload.start("http", counting.url, "-H", header, *few, env={"KEY": marker})
+    try:
+        wait_until(lambda: bool(counting.asked), "no request came")
+        assert counting.asked[0].headers["x-key"] == marker
+        assert marker.encode() not in arguments_of_all()
+    finally:
+        running.terminate()
+        running.communicate()
+
+
+def test_an_unset_variable_is_a_mistake_with_a_hint(trueload: Trueload) -> None:
+    done = trueload.run("http", "http://127.0.0.1:1/", "-H", "X-Key: {env:NO_SUCH}")
+    assert done.code == 2
+    assert "no variable NO_SUCH is set" in done.err
+    assert "hint: export NO_SUCH" in done.err
 
 
 def test_a_file_that_is_there_keeps_the_mode_that_its_owner_chose(

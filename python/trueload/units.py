@@ -7,6 +7,7 @@ exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what w
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,15 @@ BYTES_BY_UNIT = {
     "gib": 2**30,
 }
 COUNT_BY_UNIT = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+_SPELLED_OUT = {
+    **dict.fromkeys(("usec", "usecs"), "us"),
+    **dict.fromkeys(("msec", "msecs"), "ms"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+}
+"""Other ways to write a unit of time."""
 
 # Beyond these no trial makes sense, and a 64-bit engine would overflow.
 SEED_MAX = 2**63 - 1  # the most that store and engine can hold
@@ -47,20 +57,36 @@ DURATION_NS_MAX = NS_BY_UNIT["d"]
 AGE_NS_MAX = 36_500 * NS_BY_UNIT["d"]
 COUNT_MAX = 10**15
 
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]*)", re.ASCII)
+# Two digits are enough for the exponent of any value that makes sense.
+NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?"
+_QUANTITY = re.compile(rf"({NUMBER})([A-Za-zµ]*)", re.ASCII)
+_RATE = re.compile(
+    rf"({NUMBER})([kmg]?)(?:[rq]ps|(?:req(?:uests)?)?/(.+))?", re.ASCII | re.IGNORECASE
+)
 
 
 def parse_duration(text: str, most_ns: int = DURATION_NS_MAX) -> int:
-    """Parse ``500ms``, ``10s``, ``1.5m``, ``30d`` as whole nanoseconds, rounded. Raises
+    """Parse ``500ms``, ``10s``, ``1.5m``, ``1m30s``, ``30d`` as whole nanoseconds, rounded. Raises
     ``ValueError``."""
-    number, unit = _split(text, "a duration", "10s")
-    if unit not in NS_BY_UNIT:
-        what = f"unit '{unit}' is not known" if unit else "has no unit"
-        raise ValueError(f"'{text}' {what}: durations are like 500ms, 10s, 2m")
-    ns = _whole(number * NS_BY_UNIT[unit])
+    parts = _QUANTITY.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        raise ValueError(f"'{text}' is not a duration: write for example 10s")
+    scales = [_ns_of_unit(unit, text) for _, unit in parts]
+    if scales != sorted(set(scales), reverse=True):
+        raise ValueError(f"'{text}' is not a duration: the largest unit comes first, as in 1m30s")
+    numbers = [Decimal(number) for number, _ in parts]
+    ns = _whole(sum(map(operator.mul, numbers, scales), Decimal()))
     if ns > most_ns:
         days = most_ns // NS_BY_UNIT["d"]
         raise ValueError(f"'{text}' is too long: at most {'a day' if days == 1 else f'{days:,}d'}")
+    return ns
+
+
+def _ns_of_unit(unit: str, text: str) -> int:
+    ns = NS_BY_UNIT.get(_SPELLED_OUT.get(unit, unit))
+    if ns is None:
+        what = f"unit '{unit}' is not known" if unit else "has no unit"
+        raise ValueError(f"'{text}' {what}: durations are like 500ms, 10s, 2m")
     return ns
 
 
@@ -70,22 +96,26 @@ def parse_size(text: str) -> int:
 
 
 def parse_count(text: str) -> int:
-    """Parse ``100``, ``20k``, ``1M`` as a whole number. Raises ``ValueError``."""
+    """Parse ``100``, ``20k``, ``1M``, ``1e6`` as a whole number. Raises ``ValueError``."""
     return _scaled(text, COUNT_BY_UNIT, "a count", "20k")
 
 
 def parse_rate(text: str) -> float:
-    """Parse ``5000/s``, ``50k/s``, ``20k``, ``300/m`` as events per second. Raises
-    ``ValueError``."""
-    amount, slash, per = text.strip().partition("/")
-    unit = per if slash else "s"
-    if unit not in ("s", "m", "min", "h"):
-        raise ValueError(f"'{text}' is not a rate: rates are like 5000/s or 50k/s")
-    number, scale = _split(amount, "a rate", "50k/s")
-    if scale.lower() not in COUNT_BY_UNIT:
-        raise ValueError(f"'{text}' is not a rate: rates are like 5000/s or 50k/s")
-    seconds = NS_BY_UNIT[unit] // NS_BY_UNIT["s"]
-    return float(number * COUNT_BY_UNIT[scale.lower()] / seconds)
+    """Parse ``5000/s``, ``50k/s``, ``20k``, ``1e3``, ``1000rps``, ``300/m``, ``50/100ms`` as events
+    per second. Raises ``ValueError``."""
+    found = _RATE.fullmatch(text.strip())
+    per_ns = None if found is None else _period_ns(found[3] or "s")
+    if found is None or not per_ns:
+        raise ValueError(f"'{text}' is not a rate: write for example 50k/s")
+    return float(Decimal(found[1]) * COUNT_BY_UNIT[found[2].lower()] * NS_PER_S / per_ns)
+
+
+def _period_ns(text: str) -> int | None:
+    """Parse what a rate counts for: ``s``, ``m`` or ``100ms``; None if it is no time."""
+    try:
+        return parse_duration(text if text[0].isdigit() else f"1{text}")
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -163,7 +193,7 @@ def parse_share(text: str) -> float:
 
 
 def _split(text: str, what: str, example: str) -> tuple[Decimal, str]:
-    match = _NUMBER.fullmatch(text.strip())
+    match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not {what}: write for example {example}")
     return Decimal(match[1]), match[2]

@@ -122,7 +122,7 @@ def test_a_course_keeps_so_many_points() -> None:
     assert course.per_s[-1] == 100
 
 
-@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("width", [20, 40, 80, 120, 200])
 @pytest.mark.parametrize("height", [1, 5, 12, 24, 50])
 def test_no_row_is_too_wide_and_there_are_never_too_many(width: int, height: int) -> None:
     size = inside(width, height, alone=False)

@@ -62,7 +62,7 @@ def test_the_largest_number_of_clients_is_found_to_two_percent(largest: int) -> 
     steps: list[Step] = []
     while isinstance(following := decide(PLAN.bounds, steps), Try):
         kept = following.load <= largest
-        steps.append(Step(following.load, KEPT if kept else OVER, following.stage))
+        steps.append(Step(following.load, KEPT if kept else OVER, following.purpose))
         assert len(steps) < 60
     assert isinstance(following, SafeLoad)
     assert following.above is not None

@@ -21,6 +21,7 @@ from trueload.request.curl import (
     CurlCommand,
     parse_curl,
 )
+from trueload.request.form import make_form
 from trueload.request.redact import REDACTED, redact_command, redact_curl
 from trueload.request.shell import split_words
 
@@ -174,6 +175,25 @@ COMMANDS = [
         "curl --cacert ca.pem -E me.pem --key me.key http://a/",
         asked(cacert="ca.pem", cert="me.pem", key="me.key"),
     ),
+    # What curl 7.88 sends.
+    ("curl --data-urlencode 'q=a b&c~-._é' http://a/", form(b"q=a+b%26c~-._%C3%A9")),
+    ("curl --data-urlencode '=a@b' --data-urlencode 'c d=' http://a/", form(b"a%40b&c d=")),
+    ("curl --data-urlencode 'a=b' -d c http://a/", form(b"a=b&c")),
+    ("curl -G --data-urlencode 'q=a b' http://a/?x", asked(url="http://a/?x&q=a+b")),
+    ("curl -L http://a/", asked(follow=50)),
+    ("curl --location --max-redirs 3 http://a/", asked(follow=3)),
+    ("curl -L --max-redirs -1 http://a/", asked(follow=100)),
+    ("curl --max-redirs 3 http://a/", asked()),
+    ("curl -m 2.5 http://a/", asked(timeout_ns=2_500_000_000)),
+    ("curl --max-time 0 http://a/", asked()),
+    ("curl -u :token http://a/", asked(user=":token")),
+    ("curl 'http://a/b/../c/./d/..?x=/../#/../'", asked(url="http://a/c/?x=/../#/../")),
+    ("curl http://a/..//b/%2e%2e/c", asked(url="http://a//b/%2e%2e/c")),
+    ("curl http://a/b/..", asked(url="http://a/")),
+    ("curl http://a/b/.", asked(url="http://a/b/")),
+    ("curl http://a/.b/..c/d.", asked(url="http://a/.b/..c/d.")),
+    ("curl --path-as-is http://a/b/../c", asked(url="http://a/b/../c")),
+    ("curl 'http://a?x=/../'", asked(url="http://a?x=/../")),
     # Copied from Chrome and Firefox.
     (
         "curl 'http://a/' \\\n  -H 'Accept: */*' \\\n  -b 'x=1' \\\n  --data-raw $'it\\'s' \\\n"
@@ -209,6 +229,18 @@ def test_data_comes_from_files_as_curl_reads_them(tmp_path: Path) -> None:
         assert parse_curl(f"curl {option} @{file} http://a/").body == body
 
 
+def test_a_form_of_curl_has_our_boundary_and_its_redaction() -> None:
+    command = (
+        "curl -F 'a=\"x;y\"' --form-string b=@c http://a/ -H 'Content-Type: multipart/form-data'"
+    )
+    found = parse_curl(command)
+    content_type, body = make_form(['a="x;y"', 'b="@c"'])
+    assert (found.headers, found.body) == ([f"Content-Type: {content_type}"], body)
+    assert b'name="b"\r\n\r\n@c\r\n' in body
+    shown = redact_curl("curl -F pin=1234 --form-string pin=@1234 --data-urlencode pin=1234 a")
+    assert "1234 " not in shown
+
+
 @pytest.mark.parametrize(
     ("command", "error", "hint"),
     [
@@ -220,14 +252,15 @@ def test_data_comes_from_files_as_curl_reads_them(tmp_path: Path) -> None:
         ("curl http://a/ --header", "ends after --header", "copy it anew"),
         ("curl --frobnicate http://a/", "has --frobnicate, which is not known", "leave it out"),
         ("curl -Z http://a/", "has -Z, which is not known", "leave it out"),
-        ("curl -L http://a/", "has -L, which is not known", "use --follow 10 beside --curl"),
-        ("curl --location http://a/", "has --location, which", "use --follow 10 beside --curl"),
-        ("curl -F a=b http://a/", "has -F, which", "--form NAME=VALUE"),
+        ("curl -F a http://a/", "has no name and value", "NAME=VALUE"),
+        ("curl -F a=b -d c http://a/", "has a form and other data", "keep one"),
+        ("curl -F a=@/no/file http://a/", "the file '/no/file' cannot be read", "name a file"),
+        ("curl -m 5x http://a/", "a -m that is no time", "-m 2.5"),
+        ("curl -L --max-redirs x http://a/", "a --max-redirs that is no number", "5"),
+        ("curl --connect-timeout 5 http://a/", "has --connect-timeout", "--max-time"),
         ("curl --http2 http://a/", "has --http2, which", "--http auto for https://"),
         ("curl --http2 http://a/", "has --http2, which", "--http 2 for http:// if"),
         ("curl --http2-prior-knowledge http://a/", "has --http2-prior", "--http 2"),
-        ("curl -m 5 http://a/", "has -m, which", "--timeout"),
-        ("curl -G --data-urlencode 'q=a b' http://a/", "has --data-urlencode", "percent-encode"),
         ("curl -T file http://a/", "has -T, which", "-X PUT --data-binary @FILE"),
         ("curl --user=me:secret http://a/", "has --user, which is not known", "leave it out"),
         ("curl http://a/item/[1-100]", "has '[1-100]' in its URL", "-g"),
@@ -236,7 +269,7 @@ def test_data_comes_from_files_as_curl_reads_them(tmp_path: Path) -> None:
         ("curl 'http://a/{id}'", "has '{id}' in its URL", "write the URL that is meant"),
         ('curl ^"http://a/?b^&c^" ^\r\n  -H ^"d: e^"', "is quoted for Windows", "for bash"),
         ('curl "http://a/" ^\n  -H "d: e"', "a new line ends it", "for bash"),
-        ("curl -H @file http://a/", "headers in a file", "-H 'Name"),
+        ("curl -H @/no/file http://a/", "the headers file '/no/file' cannot", "can be read"),
         ("curl -b cookies.txt http://a/", "a file of cookies", "-b 'name=value'"),
         ("curl -d @/no/file http://a/", "the file '/no/file', which cannot be read", "folder"),
     ],
@@ -280,6 +313,8 @@ def test_whatever_the_options_are_they_are_taken_over_or_refused_in_one_line(
         ("curl -sume:secret http://a/", f"curl '-su{REDACTED}' http://a/"),
         ("curl --user me:secret http://a/", f"curl --user '{REDACTED}' http://a/"),
         ("curl -b x=secret http://a/", f"curl -b '{REDACTED}' http://a/"),
+        ("curl -F x=@me.png http://a/", "curl -F x=@me.png http://a/"),
+        ("curl --data-urlencode x@me http://a/", "curl --data-urlencode x@me http://a/"),
         (
             "curl -H 'cookie: x=secret' -H 'A: b' http://a/",
             f"curl -H 'cookie: {REDACTED}' -H 'A: b' http://a/",

@@ -191,3 +191,43 @@ def test_a_run_that_ended_for_want_of_rows_is_suspect(
 
 def test_without_data_nothing_is_judged() -> None:
     assert check_data(samples.good_record()).status == "n/a"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("a.csv", "name,id\n", "csv"),
+        ("a.csv", "name;id\n", "ssv"),
+        ("a.csv", "name\tid\n", "tsv"),
+        ("a.tsv", "name\tid\n", "tsv"),
+        ("a.tsv", "name,id\n", "csv"),
+        ("a.tsv", "name;id\n", "ssv"),
+        ("a.csv", "\n\r\nname;id\r\n1,5;2\r\n", "ssv"),
+        ("a.csv", '"name";"id"\n', "ssv"),
+        ("a.csv", 'name,id,"a;b"\n', "csv"),
+        ("a.csv", 'name;id;"a,b"\n', "ssv"),
+        ("a.csv", "name,id,a;b\n", "csv"),
+        ("a.tsv", "name\tid\ta,b\n", "tsv"),
+        ("a.csv", "\ufeffname;id\n", "ssv"),
+    ],
+)
+def test_the_header_shows_the_separator(name: str, text: str, form: str, tmp_path: Path) -> None:
+    found = opened(write(tmp_path, text + "1,2\n", name), "/{id}/{name}")
+    assert (found.format, found.columns) == (form, ("name", "id"))
+
+
+def test_a_line_for_excel_alone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"users.csv' begins with 'sep=;'") as refused:
+        opened(write(tmp_path, "sep=;\r\nname;id\r\n"), "/{id}")
+    assert refused.value.hint == "remove the line: the separator is found by itself"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize(("name", "text"), [("a.csv", "name,id\n"), ("a.jsonl", '{"name": 1}\n')])
+def test_another_encoding_is_named(name: str, text: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    named = "UTF-32" if encoding == "utf-32" else "UTF-16"
+    with pytest.raises(UserError, match=f"{name}' is {named}, and must be UTF-8") as refused:
+        opened(path, "/{name}")
+    assert "iconv" in refused.value.hint

@@ -27,7 +27,7 @@ def parts(content_type: str, body: bytes) -> list[Message]:
 def test_a_form_has_fields_and_files(tmp_path: Path) -> None:
     picture = tmp_path / "a b.png"
     picture.write_bytes(b"\x89PNG\r\n--\x00")
-    name, file, empty = parts(*make_form(["name=Ann=B\r\n", f"file=@{picture}", 'qu"ote=']))
+    name, file, empty = parts(*make_form(['name="Ann=B\r\n"', f"file=@{picture}", 'qu"ote=']))
     assert name.get_param("name", header="content-disposition") == "name"
     assert name.get_payload(decode=True) == b"Ann=B\r\n"
     assert file.get_filename() == "a b.png"
@@ -35,6 +35,49 @@ def test_a_form_has_fields_and_files(tmp_path: Path) -> None:
     assert file.get_payload(decode=True) == picture.read_bytes()
     assert empty.get_param("name", header="content-disposition") == "qu%22ote"
     assert empty.get_payload(decode=True) == b""
+
+
+@pytest.mark.parametrize(
+    ("field", "head", "content"),
+    [
+        # What curl 7.88 sent for each, without its boundary.
+        (
+            r'a="x;y\"z";type=text/x-a; charset=utf-8',
+            ["Content-Type: text/x-a; charset=utf-8"],
+            'x;y"z',
+        ),
+        (
+            'a=@t.png;filename=b"c.jpg',
+            ['; filename="b%22c.jpg"', "Content-Type: image/jpeg"],
+            "PNG",
+        ),
+        ('a=@"t.png"', ['; filename="t.png"', "Content-Type: image/png"], "PNG"),
+        ("a=@t.bin;type=x/y", ['; filename="t.bin"', "Content-Type: x/y"], "BIN"),
+        ("a=@t.bin", ['; filename="t.bin"', "Content-Type: application/octet-stream"], "BIN"),
+        ("a=<t.png", ["", "Content-Type: image/png"], "PNG"),
+        ("a=<t.bin", [], "BIN"),
+        ("a=abc;filename=x.pdf", ['; filename="x.pdf"', "Content-Type: application/pdf"], "abc"),
+        ("a=", [], ""),
+        ('a=1;headers="X-A: b"', ["", "X-A: b"], "1"),
+        ("a= sp ace ", [], "sp ace"),
+        ("a=x;type=text/plain;filename=q", ['; filename="q"', "Content-Type: text/plain"], "x"),
+        ('a=b"c', [], 'b"c'),
+        ('a="b', [], '"b'),
+    ],
+)
+def test_a_field_is_what_curl_makes_of_it(
+    field: str, head: list[str], content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.png").write_text("PNG")
+    (tmp_path / "t.bin").write_text("BIN")
+    body = make_form([field])[1]
+    lines = body.decode().split("\r\n")
+    first = 'Content-Disposition: form-data; name="a"'
+    if not (head and head[0].startswith(";")):
+        head = ["", *[line for line in head if line]]
+    expected = [first + head[0], *head[1:], "", content]
+    assert lines[1:-2] == expected
 
 
 def test_the_same_form_has_the_same_bytes() -> None:
@@ -53,15 +96,34 @@ def test_a_form_is_posted_with_its_type() -> None:
     assert job.spec.traffic.has_random
 
 
+def test_a_curl_command_sets_the_redirects_and_the_timeout_unless_a_flag_does() -> None:
+    command = f"curl -L -m 2.5 -F a=b {URL}"
+    job = read_job(curl=command)
+    assert job.spec.traffic.dialogue.follow == 50
+    assert job.spec.engine.timeout_ns == 2_500_000_000
+    assert job.spec.traffic.request is not None
+    assert b'name="a"' in (job.spec.traffic.request.body or b"")
+    job = read_job(curl=command, follow=3, timeout=7)
+    assert (job.spec.traffic.dialogue.follow, job.spec.engine.timeout_ns) == (3, 7)
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         ({"form": ["=x"]}, "--form has no name and value"),
         ({"form": ["x"]}, "--form has no name and value"),
         ({"form": ["x=@/no/such/file"]}, "the file '/no/such/file'"),
+        ({"form": ["x=@/no/such,file"]}, "the file '/no/such,file'"),
+        ({"form": ["x=(;type=multipart/mixed"]}, "begins a form within the form"),
+        ({"form": ["x=a;b"]}, "more behind its value"),
+        ({"form": ['x="a" b']}, "more behind its value"),
+        ({"form": ["x=a;encoder=base64"]}, "more behind its value"),
+        ({"form": ["x=a;type=text"]}, "has a type= that cannot be sent"),
+        ({"form": ["x=a;headers=@file"]}, "has a headers= that cannot be sent"),
+        ({"form": ["x=a;filename='b\r\nX: y'"]}, "has a filename= that cannot be sent"),
         ({"form": ["x=y"], "body": "z"}, "--form and a body exclude each other"),
         ({"form": ["x=y"], "curl": "curl http://h/", "url": None}, "--curl and --form"),
-        ({"form": ["x=y"], "replay": Path("log")}, "--replay and --form"),
+        ({"form": ["x=y"], "replay": (Path("log"),)}, "--replay and --form"),
         ({"form": ["x=y"], "targets": Path("t")}, "--targets and --form"),
         ({"form": ["x=y"], "scenario": Path("s")}, "--scenario and --form"),
     ],

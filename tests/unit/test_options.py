@@ -155,13 +155,18 @@ def test_every_setting_is_a_keyword_argument_and_a_row_of_the_page(model: type[S
         ("0", 0),
         ("500ms", 500_000_000),
         ("2m", 12 * 10**10),
+        ("1e3", 10**12),
+        ("1m30s", 9 * 10**10),
+        ("1sec", 10**9),
     ],
 )
 def test_a_time_without_a_unit_is_seconds(text: str, ns: int) -> None:
     assert any_span(text) == ns
 
 
-@pytest.mark.parametrize("text", ["", "s", "-1", "1e3", "x5", "1_0", "\u0663", "1.", "10x"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "-1", "1e", "e3", "1m30", "x5", "1_0", "\u0663", "1.", "10x"]
+)
 def test_what_is_no_time_is_named_as_it_was_written(text: str) -> None:
     with pytest.raises(ValueError, match="^'" + re.escape(text) + "' "):
         any_span(text)

@@ -13,7 +13,7 @@ from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import Requests
 from trueload.protocol.tick import Tick
 from trueload.report.course import POINTS, Course
-from trueload.report.draw import inside
+from trueload.report.draw import WIDTH_MIN, inside
 from trueload.report.heading import Heading
 from trueload.report.panel import HOSTS_SHOWN, load_rows, rate_at
 from trueload.report.rows import Row, Size, row_text, row_width
@@ -32,7 +32,7 @@ OPEN = replace(SPEC, load=replace(SPEC.load, pacing=open_load(1_000, SPEC.load.s
 WARMUP, WINDOW = make_phases(SPEC)
 STEP = WINDOW.model_copy(update={"id": "step 7"})
 ALONE = Heading("trueload http http://h/")
-WIDTHS = (40, 80, 120, 200)
+WIDTHS = (WIDTH_MIN, 24, 40, 80, 120, 200)
 ROOMY = Size(116, 60)
 
 
@@ -233,7 +233,7 @@ def test_no_row_is_too_wide_and_there_are_never_too_many(
     for spec in (SPEC, OPEN):
         rows = shown(*ticks, spec=spec, size=size, heading=heading)
         assert len(rows) <= size.height
-        assert {row_width(row) for row in rows} == {width - 4}
+        assert {row_width(row) for row in rows} == {size.width}
 
 
 SPARSE = st.dictionaries(st.integers(0, 3_000), st.integers(0, 10**9), max_size=6)
@@ -242,7 +242,7 @@ WORDS = st.dictionaries(st.text(max_size=40), st.integers(0, 10**12), max_size=6
 
 @given(
     st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**15), SPARSE, WORDS), max_size=8),
-    st.integers(40, 200),
+    st.integers(WIDTH_MIN, 200),
     st.integers(1, 60),
     st.sampled_from([SPEC, OPEN]),
     st.sampled_from(PHASES[:-1]),

@@ -14,55 +14,37 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded import (
+    AGENT,
+    COMBINED,
+    COMMON,
+    FORM,
+    MS,
+    NGINX,
+    S,
+    T,
+    har,
+    har_entry,
+    of_har,
+    read,
+    timed,
+)
 from trueload.errors import UserError
 from trueload.protocol.request_options import parse_speed
 from trueload.request import recording
-from trueload.request.access_log import NoLineError, parse_line, parse_nginx
-from trueload.request.har import parse_har
+from trueload.request.gather import Gathering, RecordingFlags
 from trueload.request.log_clock import put_right
+from trueload.request.logs.common import parse_line
+from trueload.request.logs.line import NoLineError
+from trueload.request.logs.nginx import parse_nginx
 from trueload.request.recorded_request import (
     RecordedRequest,
     UnsendableError,
     parse_common_time,
     parse_iso,
 )
-from trueload.request.recording import RecordingFlags, read_recording
-from trueload.request.replay import Replay, spread
+from trueload.request.replay import spread
 from trueload.request.timed_lines import parse_timed
-
-S = 1_000_000_000
-MS = S // 1000
-T = 1_795_773_600 * S  # 2026-11-27T10:00:00Z
-COMMON = '192.0.2.1 - anna [27/Nov/2026:10:00:00 +0000] "GET /a?b=1 HTTP/1.1" 200 2326'
-AGENT = (("Referer", "http://h/"), ("User-Agent", "curl/8"))
-COMBINED = f'{COMMON} "http://h/" "curl/8"'
-NGINX: dict[str, Any] = {"msec": "1795773600.250", "request": "GET /a?b=1 HTTP/2.0", "status": 200}
-
-
-def har_entry(url: str = "http://h/a?b=1", **more: Any) -> dict[str, Any]:
-    request = {"method": "GET", "url": url, "headers": [], **more.pop("request", {})}
-    return {
-        "startedDateTime": "2026-11-27T10:00:00.250Z",
-        "time": 10,
-        "request": request,
-        "response": {"status": 200},
-        **more,
-    }
-
-
-def har(*entries: dict[str, Any], indent: int | None = None) -> str:
-    return json.dumps({"log": {"version": "1.2", "pages": [], "entries": entries}}, indent=indent)
-
-
-def of_har(entry: dict[str, Any]) -> RecordedRequest:
-    (found,) = parse_har(har(entry).encode(), "it").entries
-    return found.recorded
-
-
-def read(tmp_path: Path, text: str, **beside: Any) -> Replay:
-    path = tmp_path / "file"
-    path.write_text(text)
-    return read_recording(path, RecordingFlags(host="server:1", **beside))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +107,7 @@ def read(tmp_path: Path, text: str, **beside: Any) -> Replay:
                 response={"status": 0},
             ),
             RecordedRequest(
-                T + 250 * MS, "POST", "h", "/a?b=1", (("Cookie", "a=1"),), b"a+b=%C3%BC"
+                T + 250 * MS, "POST", "h", "/a?b=1", (("Cookie", "a=1"), FORM), b"a+b=%C3%BC"
             ),
         ),
     ],
@@ -202,7 +184,7 @@ def test_a_har_file_in_one_line_is_read_to_its_end(tmp_path: Path) -> None:
             "choose one: --replay-host a",
         ),
         (har(har_entry()), {"chosen": "b"}, " has no requests to 'b'", "its hosts are h"),
-        ('{"log": {"entries": [{}]}}', {}, ", entry 1: its time and request", "save it"),
+        ('{"log": {"entries": [{}]}}', {}, ": entry 1 has no request: not HAR 1.2", "save it"),
         ('{"log": {\n', {}, " is not JSON that can be read", "save it"),
         (har(har_entry("data:,x")), {}, " has no request that can be sent again", "save it"),
     ],
@@ -215,10 +197,6 @@ def test_a_recording_that_cannot_be_used_is_refused(
     assert f"the recording '{tmp_path}/file'{message}" in refused.value.message
     assert hint in refused.value.hint
     assert "\n" not in refused.value.message + refused.value.hint
-
-
-def timed(*at: object, path: str = "/") -> str:
-    return "".join(json.dumps({"at": each, "path": path}) + "\n" for each in at)
 
 
 def test_times_count_from_the_first_one_at_the_speed_asked_for(tmp_path: Path) -> None:
@@ -336,6 +314,26 @@ def test_the_engine_gets_requests_as_lines_and_entries_as_bytes(tmp_path: Path) 
     assert plan != replay.plan(close=False)
 
 
+@pytest.mark.parametrize(
+    ("agent", "latin1", "sent"),
+    [
+        ("curl", False, b"curl"),
+        ("\xfc", False, "\xfc".encode()),
+        ("\\xE9", True, b"\xe9"),
+        ("\xfc\\xE9\\x22", True, "\xfc".encode() + b'\xe9"'),
+    ],
+)
+def test_the_engine_gets_the_bytes_of_headers_that_are_no_text(
+    agent: str, latin1: bool, sent: bytes, tmp_path: Path
+) -> None:
+    replay = read(tmp_path, f'{COMMON} "-" "{agent}"', headers=(("A", "\xfc"),))
+    requests, _ = replay.pieces(close=False)
+    fields = json.loads(requests)
+    assert fields.get("latin1", False) == latin1
+    values = [value.encode("latin-1" if latin1 else "utf-8") for _, value in fields["headers"]]
+    assert values == [b"server:1", sent, "\xfc".encode()]
+
+
 @pytest.mark.parametrize("from_ns", [0, S, 3 * S])
 def test_the_rate_over_time_holds_every_request(from_ns: int, tmp_path: Path) -> None:
     replay = read(tmp_path, timed(*(number / 25 for number in range(101))))
@@ -393,9 +391,10 @@ def test_a_spoilt_line_is_a_request_or_refused(case: tuple[Callable[[str], Any],
 @given(mutated(har(har_entry(), har_entry("https://h/b"))), st.binary(max_size=40))
 def test_a_spoilt_file_is_traffic_or_refused(text: str, junk: bytes) -> None:
     for content in (text.encode("utf-8", "replace"), junk, COMMON.encode() + junk):
-        found = recording._Collected("it", "it", RecordingFlags(host="h"))
+        found = Gathering(RecordingFlags(host="h"))
         try:
-            replay = recording._read(io.BytesIO(content), found)
+            recording.read_file(io.BytesIO(content), "it", "it", found, None)
+            replay = found.done("help")
         except UserError:
             continue
         assert replay.count == len(replay.numbers)

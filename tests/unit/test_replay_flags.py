@@ -39,6 +39,8 @@ def lines(tmp_path: Path) -> Path:
         (("--warmup", "11s"), "--warmup 11s leaves nothing to measure", "is sent in 10.0 s"),
         (("--speed", "0"), "'0' is not a speed above 0", "help"),
         (("--replay-host", "h"), "has no requests to 'h'", "it names no hosts"),
+        (("--log-format", "$status"), "--log-format has no time", "add $time_local"),
+        (("--log-format", "$msec $request"), "line 1: no request can be read", "compare a line"),
     ],
 )
 def test_what_contradicts_a_recording_is_refused(
@@ -60,6 +62,7 @@ def test_what_contradicts_a_recording_is_refused(
     ("words", "message"),
     [
         (("--speed", "2x", URL), "--speed is given, but no --replay"),
+        (("--log-format", "%t %r", URL), "--log-format is given, but no --replay"),
         (("--replay", "LINES"), "--replay needs the URL of the server"),
         (("--replay", "LINES", f"{URL}path"), "--replay and a path in the URL exclude each other"),
         (("--replay", "absent.log", URL), "'absent.log' cannot be read: No such file or directory"),
@@ -75,7 +78,7 @@ def test_a_recording_needs_a_server_and_nothing_else(
 
 
 def test_the_warm_up_is_the_first_part_of_the_recording(lines: Path) -> None:
-    spec = read_job(url=URL, replay=lines, speed=2.0, warmup=2 * S).spec
+    spec = read_job(url=URL, replay=(lines,), speed=2.0, warmup=2 * S).spec
     warmup, window = make_phases(spec)
     assert warmup is not None
     assert isinstance(warmup.load, Open)
@@ -94,6 +97,6 @@ def test_the_warm_up_is_the_first_part_of_the_recording(lines: Path) -> None:
 
 
 def test_without_a_warm_up_everything_counts(lines: Path) -> None:
-    warmup, window = make_phases(read_job(url=URL, replay=lines).spec)
+    warmup, window = make_phases(read_job(url=URL, replay=(lines,)).spec)
     assert warmup is None
     assert window.stop == Requests(count=11)

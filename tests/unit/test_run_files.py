@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from trueload.compare.run_records import read_side
 from trueload.errors import UserError
+from trueload.files.compressed import XZ_MAGIC
 from trueload.store import run_files
 
 
@@ -17,8 +18,8 @@ from trueload.store import run_files
     [
         ("whole", lzma.compress(b"[1, 2]"), [1, 2]),
         ("more bytes than may be read", lzma.compress(b" " * 2000), "is too large"),
-        ("truncated", lzma.compress(b"[1, 2]")[:-30], "is no JSON"),
-        ("damaged", run_files.XZ_MAGIC + b"x" * 50, "is no JSON"),
+        ("truncated", lzma.compress(b"[1, 2]")[:-30], "ends early"),
+        ("damaged", XZ_MAGIC + b"x" * 50, "cannot be unpacked"),
     ],
 )
 def test_a_file_may_be_compressed(

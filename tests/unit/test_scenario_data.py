@@ -60,7 +60,7 @@ def test_steps_use_the_columns_of_data(tmp_path: Path) -> None:
             "no step before it takes {user}",
             "{token}, {key}, {other}, {counter}",
         ),
-        (LOG_IN, "user,other", "{key} names no column of the data file", "columns are user, other"),
+        (LOG_IN, "user,other", "no step before it takes {key}", "{user}, {other}"),
         (
             LOG_IN.replace("{user}", "{{user}").replace("{+key}", "x"),
             "user,key",

@@ -7,7 +7,6 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +16,7 @@ from search_samples import FULL, LIMIT_10MS, READ_LATE, SERVED_SLOWLY, SLOW, fai
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.plan import Duration
 from trueload.record.certainty import Ruling
+from trueload.record.schema import Bounds as RecordBounds
 from trueload.record.schema import Record, Trouble
 from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.request.traffic import Traffic
@@ -26,8 +26,8 @@ from trueload.search.decide import (
     Bounds,
     NoSafeLoad,
     Outcome,
+    Purpose,
     SafeLoad,
-    Stage,
     Step,
     Try,
     decide,
@@ -56,7 +56,7 @@ Server = Callable[[float, str], Outcome]
 def up_to(largest: float, generator: float = float("inf")) -> Server:
     """A server that meets the limit up to a load; the generator may offer less."""
 
-    def server(load: float, stage: str) -> Outcome:
+    def server(load: float, purpose: str) -> Outcome:
         if load > generator:
             return "limited"
         return "kept" if load <= largest else "exceeded"
@@ -71,7 +71,9 @@ def search(bounds: Bounds, server: Server) -> tuple[SafeLoad | NoSafeLoad, list[
         if not isinstance(following, Try):
             return following, steps
         assert bounds.floor <= following.load <= bounds.ceiling
-        steps.append(Step(following.load, server(following.load, following.stage), following.stage))
+        steps.append(
+            Step(following.load, server(following.load, following.purpose), following.purpose)
+        )
         assert len(steps) < 80, "a search ends"
 
 
@@ -84,7 +86,7 @@ def test_the_largest_rate_is_found_to_three_percent(largest: float) -> None:
     assert done.above <= done.load * (1 + PRECISION) * 1.001
     assert done.limited_by == "server"
     assert steps[-1] == Step(done.load, "kept", "confirm")
-    assert [step.stage for step in steps].count("confirm") == 1
+    assert [step.purpose for step in steps].count("confirm") == 1
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 8, 9, 33, 100, 1_000])
@@ -118,7 +120,7 @@ def test_what_the_generator_cannot_offer_is_a_lower_bound_and_no_verdict_on_the_
 
 
 def test_what_is_too_little_of_ends_a_search_with_a_lower_bound_and_is_not_tried_twice() -> None:
-    def server(load: float, stage: str) -> Outcome:
+    def server(load: float, purpose: str) -> Outcome:
         return "short" if load > 300 else "kept"
 
     done, steps = search(CONNECTIONS, server)
@@ -126,7 +128,7 @@ def test_what_is_too_little_of_ends_a_search_with_a_lower_bound_and_is_not_tried
     assert done.limited_by == "shortage"
     assert done.above is not None
     assert done.load <= 300 < done.above <= done.load * (1 + PRECISION)
-    loads = [step.load for step in steps if step.stage != "confirm"]
+    loads = [step.load for step in steps if step.purpose != "confirm"]
     assert len(loads) == len(set(loads))
 
 
@@ -139,9 +141,9 @@ def test_a_largest_load_is_claimed_only_where_the_server_did_not_keep_to_a_large
     steps: list[Step] = []
     confirming: list[Try] = []
     while isinstance(following := decide(RATES, steps), Try):
-        confirming += [following] if following.stage == "confirm" else []
+        confirming += [following] if following.purpose == "confirm" else []
         outcome: Outcome = "kept" if following.load <= 5_000 else beyond
-        steps.append(Step(following.load, outcome, following.stage))
+        steps.append(Step(following.load, outcome, following.purpose))
     assert [each.largest for each in confirming] == [claimed]
 
 
@@ -153,11 +155,11 @@ def test_a_generator_that_can_offer_nothing_is_told_from_a_server_that_keeps_not
 def test_a_step_that_was_spoiled_once_is_as_if_it_had_not_been() -> None:
     spoiled: set[float] = set()
 
-    def server(load: float, stage: str) -> Outcome:
+    def server(load: float, purpose: str) -> Outcome:
         if load not in spoiled:
             spoiled.add(load)
             return "limited"
-        return up_to(5_000)(load, stage)
+        return up_to(5_000)(load, purpose)
 
     done, steps = search(RATES, server)
     calm, calm_steps = search(RATES, up_to(5_000))
@@ -174,7 +176,7 @@ def test_a_server_that_restarts_during_a_step_is_found_to_carry_what_it_carries(
         away = len(steps) == restart
         kept = following.load <= 5_000 and not away
         outcome: Outcome = "kept" if kept else "exceeded"
-        steps.append(Step(following.load, outcome, following.stage, away=away))
+        steps.append(Step(following.load, outcome, following.purpose, away=away))
     assert isinstance(following, SafeLoad)
     assert 5_000 / 1.031 <= following.load <= 5_000
     again = [step.load for step in steps[restart : restart + 2]]
@@ -186,7 +188,7 @@ def test_a_load_that_brings_the_server_down_each_time_is_too_much() -> None:
     while isinstance(following := decide(RATES, steps), Try):
         down = following.load > 5_000
         steps.append(
-            Step(following.load, "exceeded" if down else "kept", following.stage, away=down)
+            Step(following.load, "exceeded" if down else "kept", following.purpose, away=down)
         )
     assert isinstance(following, SafeLoad)
     assert 5_000 / 1.031 <= following.load <= 5_000
@@ -203,12 +205,12 @@ def test_a_step_with_refused_connections_that_were_served_before_saw_the_server_
 
 
 def test_a_load_that_is_not_confirmed_steps_down() -> None:
-    def server(load: float, stage: str) -> Outcome:
-        return up_to(4_500 if stage == "confirm" else 5_000)(load, stage)
+    def server(load: float, purpose: str) -> Outcome:
+        return up_to(4_500 if purpose == "confirm" else 5_000)(load, purpose)
 
     done, steps = search(RATES, server)
     assert isinstance(done, SafeLoad)
-    confirming = [step for step in steps if step.stage == "confirm"]
+    confirming = [step for step in steps if step.purpose == "confirm"]
     assert [step.outcome for step in confirming] == ["exceeded", "exceeded", "kept"]
     assert done.load == confirming[-1].load
     assert done.load <= 4_500
@@ -216,23 +218,23 @@ def test_a_load_that_is_not_confirmed_steps_down() -> None:
 
 
 def test_confirming_ends() -> None:
-    def server(load: float, stage: str) -> Outcome:
-        return "exceeded" if stage == "confirm" else up_to(5_000)(load, stage)
+    def server(load: float, purpose: str) -> Outcome:
+        return "exceeded" if purpose == "confirm" else up_to(5_000)(load, purpose)
 
     done, steps = search(RATES, server)
     assert isinstance(done, NoSafeLoad)
     assert done.why == "unconfirmed"
-    assert [step.stage for step in steps].count("confirm") == len(STEPS_DOWN)
-    done, steps = search(CONNECTIONS, lambda load, stage: server(load * 5_000, stage))
+    assert [step.purpose for step in steps].count("confirm") == len(STEPS_DOWN)
+    done, steps = search(CONNECTIONS, lambda load, purpose: server(load * 5_000, purpose))
     assert done == NoSafeLoad("unconfirmed", 1)
-    assert [step.stage for step in steps].count("confirm") == 1
+    assert [step.purpose for step in steps].count("confirm") == 1
 
 
 # When a server that carries 5,000 disappears for good, and the lowest load without an answer.
 GONE = [
-    ("while the bracket grows", lambda load, stage: load >= 4_000, 4_000),
-    ("in bisection", lambda load, stage: stage == "bisect", 5_660),
-    ("in the confirming run", lambda load, stage: stage == "confirm", 4_970),
+    ("while the bracket grows", lambda load, purpose: load >= 4_000, 4_000),
+    ("in bisection", lambda load, purpose: purpose == "bisect", 5_660),
+    ("in the confirming run", lambda load, purpose: purpose == "confirm", 4_970),
 ]
 
 
@@ -240,8 +242,8 @@ GONE = [
 def test_a_server_that_is_gone_ends_the_search_at_once(
     when: str, is_gone: Callable[[float, str], bool], lowest: float
 ) -> None:
-    def server(load: float, stage: str) -> Outcome:
-        return "gone" if is_gone(load, stage) else up_to(5_000)(load, stage)
+    def server(load: float, purpose: str) -> Outcome:
+        return "gone" if is_gone(load, purpose) else up_to(5_000)(load, purpose)
 
     done, steps = search(RATES, server)
     assert done == NoSafeLoad("gone", lowest), when
@@ -250,14 +252,14 @@ def test_a_server_that_is_gone_ends_the_search_at_once(
 
 
 def test_where_nobody_has_ever_answered_one_step_more_makes_sure() -> None:
-    done, steps = search(RATES, lambda load, stage: "gone")
+    done, steps = search(RATES, lambda load, purpose: "gone")
     assert done == NoSafeLoad("gone", 125)
     assert [step.load for step in steps] == [1_000, 125]
 
 
 def test_confirming_runs_that_our_side_spoiled_are_no_verdict_on_the_server() -> None:
-    def server(load: float, stage: str) -> Outcome:
-        return "limited" if stage == "confirm" else up_to(5_000)(load, stage)
+    def server(load: float, purpose: str) -> Outcome:
+        return "limited" if purpose == "confirm" else up_to(5_000)(load, purpose)
 
     done, _ = search(RATES, server)
     assert isinstance(done, NoSafeLoad)
@@ -277,10 +279,10 @@ def test_every_search_ends_and_confirms_what_it_finds(
 ) -> None:
     chance = random.Random(seed)
 
-    def server(load: float, stage: str) -> Outcome:
+    def server(load: float, purpose: str) -> Outcome:
         if chance.random() < noise / 3:
             return "limited"
-        return up_to(largest * (1 + chance.uniform(-noise, noise)))(load, stage)
+        return up_to(largest * (1 + chance.uniform(-noise, noise)))(load, purpose)
 
     bounds = Bounds(start=start, floor=1, ceiling=10_000_000, whole=whole)
     done, steps = search(bounds, server)
@@ -290,7 +292,7 @@ def test_every_search_ends_and_confirms_what_it_finds(
 
 
 @pytest.mark.parametrize(
-    ("record", "stage", "outcome", "why"),
+    ("record", "purpose", "outcome", "why"),
     [
         (good_record(), "bracket", "kept", ""),
         (good_record(histograms=SLOW), "bracket", "exceeded", "p99 is 20.0 ms"),
@@ -344,14 +346,14 @@ def test_every_search_ends_and_confirms_what_it_finds(
     ],
 )
 def test_a_step_is_the_servers_doing_or_ours(
-    record: Record, stage: Stage, outcome: Outcome, why: str
+    record: Record, purpose: Purpose, outcome: Outcome, why: str
 ) -> None:
-    judged = judge_step(record, LIMIT_10MS, stage)
+    judged = judge_step(record, LIMIT_10MS, purpose)
     assert (judged.outcome, judged.why[: len(why)]) == (outcome, why)
 
 
 @pytest.mark.parametrize(
-    ("limit", "per_s", "stage", "seconds"),
+    ("limit", "per_s", "purpose", "seconds"),
     [
         ("p99<10ms", 100_000, "bracket", 2),
         ("p99<10ms", 300, "bracket", 10 / 3),
@@ -366,9 +368,9 @@ def test_a_step_is_the_servers_doing_or_ours(
     ],
 )
 def test_a_step_is_long_enough_for_its_percentile_and_no_longer_than_it_may_be(
-    limit: str, per_s: float | None, stage: Stage, seconds: float
+    limit: str, per_s: float | None, purpose: Purpose, seconds: float
 ) -> None:
-    found_ns = step_ns(parse_condition(limit, LIMIT), per_s, stage)
+    found_ns = step_ns(parse_condition(limit, LIMIT), per_s, purpose)
     assert found_ns / 1e9 == pytest.approx(seconds, rel=0.01)
 
 
@@ -430,78 +432,14 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
     assert search_json(plan, taken, None, interrupted=False)["result"]["load"] is None
 
 
-def lacking(**changes: Any) -> Record:
-    """A record of a trial that lacked connections or memory."""
-    record = failing("generator-limit")
-    connections = record.connections.model_copy(update=changes)
-    return record.model_copy(update={"connections": connections})
-
-
-NO_MEMORY = Trouble(kind="memory", what="the engine ran out of memory in the window phase")
-
-
-def test_a_search_whose_engine_has_no_memory_for_any_load_ends_as_the_machines_fault() -> None:
-    plan = SearchPlan("connections", LIMIT_10MS, make_bounds("connections", None), None)
-    record = good_record(trouble=NO_MEMORY, partial=True)
-    taken = list(run_steps(plan, lambda following, ns: record))
-    assert exit_code(plan, taken) == 71
-    assert exit_code(plan, taken, interrupted=True) == 130
-    result = search_json(plan, taken, None, interrupted=False)["result"]
-    assert result["load"] is None
-    assert "the generator's memory limit was reached at every load" in result["sentence"]
-
-
-@pytest.mark.parametrize(
-    ("record", "limited_by", "sentence"),
-    [
-        (
-            lacking(
-                failed={"local.fds": 9}, reasons={"local.fds": "9 connections need 20 open files"}
-            ),
-            "files",
-            "the generator's open-file limit ended the search, not the server; raise the limit:"
-            " `ulimit -n`",
-        ),
-        (
-            lacking(failed={"local.ports": 9}),
-            "ports",
-            "the local ports of this machine ended the search, not the server; spread them over",
-        ),
-        (
-            lacking(requested=400, established=300, server_files=310),
-            "files",
-            "the server's open-file limit of 310 ended the search, not the server; raise the"
-            " limit with `ulimit -n`, then start the server again",
-        ),
-        (
-            good_record(trouble=NO_MEMORY, partial=True),
-            "memory",
-            "the generator's memory limit ended the search, not the server; raise the limit of"
-            " memory (`ulimit -v`",
-        ),
-    ],
-)
-def test_too_little_of_something_ends_a_search_as_a_result_of_its_own_kind(
-    record: Record, limited_by: str, sentence: str
-) -> None:
-    plan = SearchPlan("connections", LIMIT_10MS, make_bounds("connections", None), None)
-
-    def measure(following: Try, ns: int) -> Record:
-        return good_record() if following.load <= 300 else record
-
-    taken = list(run_steps(plan, measure))
-    assert exit_code(plan, taken) == 0
-    result = search_json(plan, taken, None, interrupted=False)["result"]
-    assert (result["outcome"], result["limited_by"]) == ("found", limited_by)
-    assert result["lower_bound"]
-    at_least = f"at least {result['load']:.0f} connections keep p99<10ms and errors<1%"
-    assert f"{at_least}: {sentence}" in result["sentence"]
-    assert {each.judgement.outcome for each in taken} == {"kept", "short"}
-
-
 SUSPECT = good_record().model_copy(update={"verdict": "suspect"})
 # A fault of the server that makes the record invalid.
 UNASKED = failing("unsolicited", histograms=SLOW)
+# A fault that only adds to response times, so that the limit is kept for certain.
+DISTURBED = failing("noise").model_copy(
+    update={"bounds": RecordBounds(latency="at_most", throughput="at_least", errors="at_most")}
+)
+UNKNOWN = RecordBounds(latency="unknown")
 
 
 @pytest.mark.parametrize(
@@ -512,6 +450,8 @@ UNASKED = failing("unsolicited", histograms=SLOW)
         (SUSPECT, SLOW_RECORD, 1, SLOW_RECORD.verdict),
         (good_record(), UNASKED, 4, "invalid"),
         (good_record(), failing("noise"), 4, "invalid"),
+        (good_record(), DISTURBED, 0, "invalid"),
+        (good_record(), DISTURBED.model_copy(update={"bounds": UNKNOWN}), 4, "invalid"),
         (SLOW_RECORD, None, 1, SLOW_RECORD.verdict),
         (UNASKED, None, 4, "invalid"),
     ],
@@ -522,7 +462,7 @@ def test_exit_code_and_verdict_are_those_of_the_step_that_decides(
     plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
 
     def measure(following: Try, ns: int) -> Record:
-        if following.stage == "confirm":
+        if following.purpose == "confirm":
             assert confirming is not None
             return confirming
         return searching if following.load <= 5_000 else SLOW_RECORD
@@ -532,7 +472,7 @@ def test_exit_code_and_verdict_are_those_of_the_step_that_decides(
     assert search_json(plan, taken, None, interrupted=False)["verdict"] == verdict
     assert f"{'verdict':<13}{verdict}" in search_lines(plan, taken)
     strict = exit_code(plan, taken, strict=True)
-    assert strict == (4 if verdict == "suspect" else code)
+    assert strict == (4 if verdict != "valid" else code)
 
 
 def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
@@ -540,7 +480,7 @@ def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
     spoiled = itertools.cycle([failing("send-lag"), failing("noise")])
 
     def measure(following: Try, ns: int) -> Record:
-        if following.stage == "confirm":
+        if following.purpose == "confirm":
             return next(spoiled)
         return records_up_to(5_000)(following, ns)
 

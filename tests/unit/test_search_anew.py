@@ -17,7 +17,7 @@ def taken(bounds: Bounds, largest: float) -> list[Step]:
     steps: list[Step] = []
     while isinstance(following := decide(bounds, steps), Try):
         outcome: Outcome = "kept" if following.load <= largest else "exceeded"
-        steps.append(Step(following.load, outcome, following.stage))
+        steps.append(Step(following.load, outcome, following.purpose))
     return steps
 
 

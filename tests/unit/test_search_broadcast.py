@@ -12,7 +12,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.protocol.broadcast import DeliveryHistograms
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
-from trueload.search.decide import Stage, Try
+from trueload.search.decide import Purpose, Try
 from trueload.search.execute import SearchPlan, StepResult, make_clients, take
 from trueload.search.judge import judge_broadcast
 from trueload.search.result import deciding, exit_code, search_lines
@@ -63,10 +63,10 @@ def test_only_a_broadcast_has_receipts() -> None:
         parse_condition("receipt_p95<500ms", LIMIT)
 
 
-def searched(*steps: tuple[int, Stage, Record]) -> tuple[SearchPlan, list[StepResult]]:
+def searched(*steps: tuple[int, Purpose, Record]) -> tuple[SearchPlan, list[StepResult]]:
     limit = parse_condition("p95<500ms", CLIENTS_LIMIT)
     plan = SearchPlan("clients", limit, make_clients(5, 1, None), None, samples=MESSAGES)
-    return plan, [take(plan, Try(float(load), stage), record) for load, stage, record in steps]
+    return plan, [take(plan, Try(float(load), purpose), record) for load, purpose, record in steps]
 
 
 def nobody_has_all() -> Record:

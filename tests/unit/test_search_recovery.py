@@ -27,9 +27,9 @@ class Hysteresis:
     def serve(self, following: Try) -> Step:
         slow = self.left > 0
         most = self.most / 2 if slow else self.most
-        kept = following.load <= most and not (slow and following.stage == "recover")
+        kept = following.load <= most and not (slow and following.purpose == "recover")
         self.left = self.degraded if following.load > self.most else max(0, self.left - 1)
-        return Step(following.load, "kept" if kept else "exceeded", following.stage)
+        return Step(following.load, "kept" if kept else "exceeded", following.purpose)
 
 
 def search(server: Hysteresis, bounds: Bounds = RATES) -> tuple[SafeLoad | NoSafeLoad, list[Step]]:
@@ -46,7 +46,7 @@ def test_the_limit_of_a_server_that_recovers_is_found(most: float, degraded: int
     done, steps = search(Hysteresis(most, degraded))
     assert isinstance(done, SafeLoad)
     assert most / 1.04 <= done.load <= most
-    probes = [at for at, step in enumerate(steps) if step.stage == "recover"]
+    probes = [at for at, step in enumerate(steps) if step.purpose == "recover"]
     lowest = min(step.load for step in steps if step.outcome == "kept")
     assert {steps[at].load for at in probes} == {lowest}
     assert all(steps[at - 1].outcome == "exceeded" for at in probes), "only behind an overload"
@@ -55,7 +55,7 @@ def test_the_limit_of_a_server_that_recovers_is_found(most: float, degraded: int
 def test_one_that_does_not_recover_is_the_result() -> None:
     done, steps = search(Hysteresis(1_500, PROBES_MOST))
     assert done == NoSafeLoad("unrecovered", 2_000)
-    assert [step.stage for step in steps] == ["bracket", "bracket", *["recover"] * PROBES_MOST]
+    assert [step.purpose for step in steps] == ["bracket", "bracket", *["recover"] * PROBES_MOST]
 
 
 def test_one_that_is_gone_or_silent_ends_the_search() -> None:
@@ -72,7 +72,7 @@ def test_clients_of_a_broadcast_stay_and_are_not_probed() -> None:
     steps = [Step(1_000, "kept", "bracket"), Step(2_000, "exceeded", "bracket")]
     following = decide(make_clients(1_000, 1_000, None), steps)
     assert isinstance(following, Try)
-    assert following.stage != "recover"
+    assert following.purpose != "recover"
 
 
 def test_loads_on_the_way_down_are_tried_again_once_one_is_kept() -> None:
@@ -81,7 +81,7 @@ def test_loads_on_the_way_down_are_tried_again_once_one_is_kept() -> None:
     steps = [*down, Step(7.81, "kept", "bracket")]
     while isinstance(following := decide(RATES, steps), Try):
         kept = following.load <= 600
-        steps.append(Step(following.load, "kept" if kept else "exceeded", following.stage))
+        steps.append(Step(following.load, "kept" if kept else "exceeded", following.purpose))
     assert isinstance(following, SafeLoad)
     assert 575 <= following.load <= 600
 

@@ -27,7 +27,7 @@ def search(bounds: Bounds, server: Server) -> tuple[Done, list[Step]]:
     steps: list[Step] = []
     while isinstance(following := decide(bounds, steps), Try):
         outcome, answered = server(following.load, len(steps))
-        steps.append(Step(following.load, outcome, following.stage, answered))
+        steps.append(Step(following.load, outcome, following.purpose, answered))
         assert len(steps) < 80, "a search ends"
     return following, steps
 

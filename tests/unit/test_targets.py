@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from trueload.errors import UserError
 from trueload.request.fields import EXPECT_KEYS, FileFlags
 from trueload.request.origins import ORIGINS_MAX
+from trueload.request.target_formats import KEYS, VEGETA
 from trueload.request.targets import (
-    KEYS,
     TARGETS_MAX,
     TURNS_MAX,
     TargetsFile,
@@ -259,3 +260,139 @@ def test_whatever_stands_in_a_file_is_targets_or_one_line_and_a_hint(lines: list
         assert re.match(r"the file(, line \d+: .| has no target)", refused.message)
         assert refused.message.isprintable()
         assert refused.hint.isprintable()
+
+
+def of_text(text: str | bytes, *, vegeta: bool = False, folder: Path = Path()) -> list[TargetSpec]:
+    content = text.encode() if isinstance(text, str) else text
+    base = FileFlags(base=parse_url("http://a:8080/")) if b" /" in content else FileFlags()
+    return list(parse_targets(TargetsFile(content, "the file", folder, vegeta=vegeta), base)[1])
+
+
+def said(found: Sequence[TargetSpec]) -> list[tuple[object, ...]]:
+    """What is sent, in few words."""
+    return [
+        (each.request.method, each.url, dict(each.request.headers), each.request.body)
+        for each in found
+    ]
+
+
+VEGETA_TEXT = """# from the manual
+GET http://a:8080/x
+X-One: 1
+X-One: 2
+
+GET http://a:8080/y
+HEAD http://a:8080/z
+POST http://a:8080/things
+Content-Type: application/json
+@body.json
+
+DELETE http://a:8080/x
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{URL}\n\n# note\n  http://a:8080/y  \r\n", ["GET /x", "GET /y"]),
+        (f"# note\n{URL}", ["GET /x"]),
+        ("GET /x\nPOST /y", ["GET /x", "POST /y"]),
+        (f"GET {URL}", ["GET /x"]),
+        (f"GET\t{URL}\r\nX: 1\r\n\r\nPUT {URL}\r\n", ["GET /x", "PUT /x"]),
+        (VEGETA_TEXT, ["GET /x", "GET /y", "HEAD /z", "POST /things", "DELETE /x"]),
+        (f'{{"method":"GET","url":"{URL}","header":{{"X":["1"]}}}}', ["GET /x"]),
+        (
+            f'{{"url":"{URL}"}}\n{{"method":"PUT","url":"{URL}","header":null}}',
+            ["GET /x", "PUT /x"],
+        ),
+    ],
+)
+def test_a_file_is_read_in_the_format_that_it_has(
+    text: str, expected: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "body.json").write_text('{"id": 7}')
+    for mark in ("", "\ufeff"):
+        path = tmp_path / "targets"
+        path.write_text(mark + text)
+        base = parse_url("http://a:8080/") if " /" in text else None
+        _, found = read_targets(path, FileFlags(base=base))
+        assert [f"{each.request.method} {each.request.path}" for each in found] == expected
+
+
+def test_vegetas_text_has_headers_and_bodies_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "body.json").write_bytes(b"\xff{}")
+    found = of_text(VEGETA_TEXT, folder=tmp_path)
+    assert found[0].request.headers == (("X-One", "1"), ("X-One", "2"))
+    assert said(found)[3] == (
+        *("POST", "http://a:8080/things", {"Content-Type": "application/json"}, b"\xff{}"),
+    )
+    monkeypatch.chdir(tmp_path)
+    assert of_text(VEGETA_TEXT, folder=tmp_path / "elsewhere")[3].request.body == b"\xff{}"
+
+
+def test_vegetas_json_has_bodies_in_base64(tmp_path: Path) -> None:
+    line = {"method": "POST", "url": URL, "body": "/+8="}
+    (found,) = of_text(json.dumps({**line, "header": {"A": ["1", "2"]}}))
+    assert found.request.headers == (("A", "1"), ("A", "2"))
+    assert found.request.body == b"\xff\xef"
+    (ours,) = of_text(json.dumps(line))
+    assert ours.request.body == b"/+8=", "without a header it is ours"
+    path = tmp_path / "targets.json"
+    path.write_text(json.dumps(line))
+    (told,) = read_targets(Path(f"{VEGETA}{path}"), FileFlags())[1]
+    assert told.request.body == b"\xff\xef"
+
+
+@pytest.mark.parametrize(
+    ("text", "vegeta", "message"),
+    [
+        (f"{URL}\nftp://b/\n", False, "line 2: 'ftp://' cannot be loaded"),
+        (f"{URL}\nwhat\n", False, "line 2: 'what' has no scheme"),
+        (f"{URL}\nhttp://a/ POST x\n", False, "line 2: the URL has a space"),
+        (f"GET {URL}\nno header\n", False, "line 1: 'no header' is no header"),
+        (f"GET {URL}\nX:\n", False, "line 1: 'X' is no header"),
+        (f"GET {URL}\n\n@absent\n", False, "line 3: '@absent' is not a method and a URL"),
+        (f"GET {URL}\n@absent\n", False, "line 1: the body file 'absent' cannot be read"),
+        (f"GET {URL}\n\nX: 1\n", False, "line 3: 'X: 1' is not a method and a URL"),
+        ("GET /x\n", False, "line 1: 'url' has no scheme and host"),
+        (URL, True, f"line 1: {URL!r} is not a method and a URL"),
+        (f'{{"url":"{URL}","header":{{}},"weight":1}}', False, "line 1: 'weight' is not a key"),
+        (f'{{"url":"{URL}","header":[]}}', False, "line 1: 'header' is not an object"),
+        (f'{{"url":"{URL}","header":{{}},"body":"a"}}', False, "line 1: 'body' is not base64"),
+        (
+            f'{{"url":"{URL}","header":{{}}}}\n{{"headers":{{}}}}',
+            False,
+            "line 2: 'headers' is not a",
+        ),
+        (f'{{"url":"{URL}"}}\n{URL}', False, "line 2: not JSON at character 1"),
+    ],
+)
+def test_a_mistake_in_any_format_is_named_with_its_line(
+    text: str, vegeta: bool, message: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(f"the file, {message}")) as refused:
+        parse_targets(TargetsFile(text.encode(), "the file", Path(), vegeta=vegeta), FileFlags())
+    assert "\n" not in refused.value.message + refused.value.hint
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("text", [URL, f"GET {URL}", json.dumps({"url": URL})])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_file_in_another_encoding_is_named(text: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "targets"
+    path.write_bytes(text.encode(encoding))
+    named = "UTF-32" if encoding == "utf-32" else "UTF-16"
+    with pytest.raises(UserError, match=f"targets' is {named}, and must be UTF-8"):
+        read_targets(path, FileFlags())
+
+
+@given(st.lists(st.sampled_from([*VEGETA_TEXT.split("\n"), URL, "{", "#"]) | st.text(max_size=9)))
+def test_any_lines_are_targets_or_refused(lines: list[str]) -> None:
+    for vegeta in (False, True):
+        try:
+            found = of_text("\n".join(lines).encode("utf-8", "replace"), vegeta=vegeta)
+        except UserError:
+            found = []
+        assert all(each.request.host for each in found)

@@ -180,12 +180,48 @@ def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
         ("a pipe is full", 1000, asked(1000, 0.4), 400, 1000),
         ("an answer takes longer than the window", 0, asked(1000, 2.0), 0, 1000),
     ):
-        counts = (answered // 10,) * 10
+        # A pipe of 0.4 s answers nothing in its first 0.4 s, or what was under way before.
+        empty = 4 - round(at_start / 100) if name.startswith("a pipe") else 0
+        counts = (0,) * empty + (answered // (10 - empty),) * (10 - empty)
         changed = backlog.model_copy(update={"at_start": at_start})
         flow = Flow(whole_ns=S, part_ns=S // 10, answered=counts, gaps={}, backlog=changed)
         _, per_s = of_open(flow, load, 1000)
         assert per_s == pytest.approx(expected, rel=0.01), name
     assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
+    # A generator that could not send: only requests of the first quarter, which waited for it.
+    unsent = Backlog(
+        at_start=0, at_end=580, answered=(420, 0, 0, 0), latency_sum_ns=(180 * S, 0, 0, 0)
+    )
+    parts = (46, 49, 46, 40, 36, 36, 26, 33, 36, 69)
+    flow = Flow(whole_ns=S, part_ns=S // 10, answered=parts, gaps={}, backlog=unsent)
+    _, per_s = of_open(flow, load, 420)
+    assert per_s == pytest.approx(420, rel=0.01)
+
+
+def test_a_server_that_leaves_connections_waiting_carries_what_it_answers() -> None:
+    """Half of the connections are answered at once, and the others after them: 80,000/s asked of
+    a server of 35,000/s, and slow from the beginning, as a pipe is."""
+    rate, carried, span = 8_000, 3_500, 2.0
+    due = [number / rate for number in range(round(rate * span))]
+    lucky, left = list(due[::2]), list(due[1::2])
+    order = [*lucky[: round(carried * span)]]
+    waiting = [*lucky[round(carried * span) :], *left]
+    answers = [(at, max(at, number / carried)) for number, at in enumerate(order)]
+    answers += [(at, span + number / carried) for number, at in enumerate(waiting)]
+    flow, ok, spread_ns = served(answers, span)
+    stage = Stage.model_validate({"ns": round(span * S), "from": rate, "to": rate})
+    _, found = of_open(flow, Open(stages=(stage,), arrivals="constant", seed=1), ok, spread_ns)
+    assert found == pytest.approx(carried, rel=0.01)
+
+
+@pytest.mark.parametrize(("rate", "span"), [(1_500, 2.0), (20_000, 2.0), (20_000, 1.5)])
+def test_a_pipe_of_times_by_chance_loses_nothing_that_is_under_way(rate: int, span: float) -> None:
+    chance = Random(7)
+    due = [number / rate for number in range(round(rate * span))]
+    flow, ok, spread_ns = served([(at, at + chance.expovariate(1)) for at in due], span)
+    stage = Stage.model_validate({"ns": round(span * S), "from": rate, "to": rate})
+    _, found = of_open(flow, Open(stages=(stage,), arrivals="constant", seed=1), ok, spread_ns)
+    assert found == pytest.approx(rate, rel=0.05)
 
 
 def served(times: Sequence[Answer], span: float) -> tuple[Flow, int, float]:

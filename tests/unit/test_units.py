@@ -26,6 +26,19 @@ from trueload import units
         ("1.5m", 90_000_000_000),
         (" 3s ", 3_000_000_000),
         ("0s", 0),
+        ("1e3ms", 1_000_000_000),
+        ("2.5E-1s", 250_000_000),
+        ("1m30s", 90_000_000_000),
+        ("1h5m", 3_900_000_000_000),
+        ("2h3m4s5ms6us7ns", 7_384_005_006_007),
+        ("1.5m10s", 100_000_000_000),
+        *(("3" + word, 3_000_000_000) for word in ("sec", "secs", "second", "seconds")),
+        *(("2" + word, 120_000_000_000) for word in ("min", "mins", "minute", "minutes")),
+        *(("1" + word, 3_600_000_000_000) for word in ("hr", "hrs", "hour", "hours")),
+        ("1day", 86_400_000_000_000),
+        ("5msec", 5_000_000),
+        ("5usec", 5_000),
+        ("1min30sec", 90_000_000_000),
     ],
 )
 def test_a_duration_is_whole_nanoseconds(text: str, ns: int) -> None:
@@ -44,7 +57,20 @@ def test_an_age_may_be_longer_than_a_trial() -> None:
         ("10", "no unit"),
         ("10 s", "not a duration"),
         ("-1s", "not a duration"),
-        ("1e3s", "not a duration"),
+        ("1e", "unit 'e' is not known"),
+        ("1e3", "no unit"),
+        ("1e999s", "no unit"),
+        ("1e99s", "too long"),
+        ("1m30", "no unit"),
+        ("30s1m", "largest unit comes first"),
+        ("1s1s", "largest unit comes first"),
+        ("1m60sec1s", "largest unit comes first"),
+        ("1m 30s", "not a duration"),
+        ("1m-30s", "not a duration"),
+        ("1.5.5s", "not a duration"),
+        ("1,5s", "not a duration"),
+        ("1:30", "not a duration"),
+        ("3secondes", "unit 'secondes' is not known"),
         ("", "not a duration"),
         ("s", "not a duration"),
         (".5s", "not a duration"),
@@ -79,26 +105,42 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "per_s"),
-    [("5000/s", 5000), ("50k/s", 50_000), ("20k", 20_000), ("300/m", 5), ("1.5M/s", 1_500_000)],
+    [
+        *(("5000/s", 5000), ("50k/s", 50_000), ("20k", 20_000), ("300/m", 5)),
+        *(("1.5M/s", 1_500_000), ("86400/d", 1), ("5/ms", 5000), ("60/min", 1), ("7200/hour", 2)),
+        *(("1e3", 1000), ("1e3/s", 1000), ("1.5E3", 1500), ("5e-1", 0.5), ("1e3k", 1_000_000)),
+        *(("1000rps", 1000), ("1krps", 1000), ("5QPS", 5), ("1e3rps", 1000)),
+        *(("10req/s", 10), ("12krequests/s", 12_000)),
+        *(("50/1s", 50), ("5/100ms", 50), ("30/1m", 0.5), ("90/1m30s", 1), ("1k/10sec", 100)),
+    ],
 )
 def test_a_rate_is_per_second(text: str, per_s: float) -> None:
     assert units.parse_rate(text) == per_s
 
 
-@pytest.mark.parametrize("text", ["", "/s", "5/", "5/d", "x/s", "5//s", "5q/s", "-5/s"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "/s", "5/", "5/x", "x/s", "5//s", "5q/s", "-5/s", "5/0s", "5/1", "5/1x", "5/s/s"),
+        *("nan", "inf", "1,000", "1_000", "rps", "5rpm", "5req", "1000 rps", "1e999", "e3"),
+        "5/-1s",
+    ],
+)
 def test_what_is_no_rate_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="rate"):
         units.parse_rate(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("1", 1), ("20k", 20_000), ("1M", 10**6), ("1.5k", 1500)]
+    ("text", "count"), [("1", 1), ("20k", 20_000), ("1M", 10**6), ("1.5k", 1500), ("1e6", 10**6)]
 )
 def test_a_count_is_a_whole_number(text: str, count: int) -> None:
     assert units.parse_count(text) == count
 
 
-@pytest.mark.parametrize("text", ["", "1.5", "-3", "k", "1e6", "9999999G"])
+@pytest.mark.parametrize(
+    "text", ["", "1.5", "-3", "k", "1e16", "1e-1", "1e999", "e3", "nan", "9999999G"]
+)
 def test_what_is_no_count_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="'"):
         units.parse_count(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, parse_condition
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.redact import redact_command, redact_headers, redact_url
-from trueload.request.url import WS, parse_given_url, parse_url, resolve
+from trueload.request.url import HTTP, WS, parse_given_url, parse_url, resolve
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,30 @@ def test_a_url_says_where_to_connect_and_what_to_ask_for(
     target = parse_url(url)
     found = (target.host, target.port, target.path, target.authority)
     assert found == (host, port, path, authority)
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a/", "a=b&", "%25", "a:", "a;", "a@", 'a"', "aB1-", "{", "//", "a;b=", "ü"]
+)
+def test_a_long_url_takes_time_in_proportion_to_its_length(unit: str) -> None:
+    def took_s(count: int) -> float:
+        url = "http://h/?q=" + unit * (count // len(unit))
+        began_s = time.process_time()
+        parse_url(url)
+        redact_command(["trueload", "http", url, "-H", f"X: {url}"])
+        return time.process_time() - began_s
+
+    took_s(100)
+    # Sixteen times the length took 256 times as long; a busy machine may double a time.
+    assert took_s(64_000) < 0.2 + 64 * took_s(4_000)
+
+
+def test_a_url_beyond_the_limit_is_refused() -> None:
+    assert parse_url("http://h/".ljust(65_536, "a")).host == "h"
+    for url in ("http://h/".ljust(65_537, "a"), "x" * 10**7):
+        with pytest.raises(UserError, match="characters, and 65,536 are the most") as error:
+            parse_url(url)
+        assert "--body-file" in error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -458,6 +483,11 @@ def test_a_metric_is_in_its_unit() -> None:
         ("[::1]:8080/", "http://[::1]:8080/"),
         ("me:secret@h/", "http://me:secret@h/"),
         ("https://h/", "https://h/"),
+        (":8080", "http://localhost:8080"),
+        (":9/a", "http://localhost:9/a"),
+        ("8080", "http://localhost:8080"),
+        ("8080/a?b", "http://localhost:8080/a?b"),
+        ("8080?b", "http://localhost:8080?b"),
     ],
 )
 def test_what_is_typed_may_lack_its_scheme(text: str, url: str) -> None:
@@ -468,7 +498,23 @@ def test_a_typed_url_of_websocket_is_one_without_tls() -> None:
     assert parse_given_url("h:80/ws", WS) == parse_url("ws://h:80/ws", WS)
 
 
-@pytest.mark.parametrize("text", ["", "//host/", "http:/host/", "ws:host", "://host/", "/a", "?a"])
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://localhost/", "localhost:80"),
+        ("https://localhost/", "localhost:443"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+        ("ws://h/", "h:80"),
+    ],
+)
+def test_a_message_names_the_port_in_any_case(url: str, shown: str) -> None:
+    assert parse_url(url, WS if url.startswith("ws") else HTTP).host_port == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "//host/", "http:/host/", "http//host/", "ws:host", "://host/", "/a", "?a", ":", ":/a"],
+)
 def test_what_is_no_url_is_none_when_it_is_typed(text: str) -> None:
     with pytest.raises(UserError, match="has no scheme" if text else "the URL is empty"):
         parse_given_url(text)

@@ -65,6 +65,8 @@ struct Socket {
     finishing: bool,
     failed: Option<PeerClose>,
     reading_paused: bool,
+    /// Nothing is read until everything is sent.
+    held: bool,
     /// Its bytes are received with their arrival times.
     watched: bool,
     outbox: Option<Box<Outbox>>,
@@ -335,7 +337,8 @@ impl<K: Calls> Epoll<K> {
     fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let reading_paused = socket.finishing || (socket.accepted && pending > OUTBOX_MOST);
+        let takes_nothing = socket.held || (socket.accepted && pending > OUTBOX_MOST);
+        let reading_paused = socket.finishing || takes_nothing;
         if reading_paused != socket.reading_paused {
             socket.reading_paused = reading_paused;
             self.arm_again(token);
@@ -472,6 +475,15 @@ impl<K: Calls> Net for Epoll<K> {
 
     fn queued_bytes(&self, token: Token) -> usize {
         self.unsent_bytes(token)
+    }
+
+    fn hold_reading(&mut self, token: Token) -> bool {
+        let Some(socket) = self.live(token).filter(|socket| !socket.nothing_to_send()) else {
+            return false;
+        };
+        socket.held = true;
+        self.set_interest(token);
+        true
     }
 
     fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {

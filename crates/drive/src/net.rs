@@ -223,6 +223,12 @@ pub trait Net {
         0
     }
 
+    /// Reads nothing more from this connection until all that was sent over it is with the kernel;
+    /// `handle_drained` tells of it. False if it is by now, and nothing changes.
+    fn hold_reading(&mut self, _token: Token) -> bool {
+        false
+    }
+
     /// Closes at once; what was not sent is lost.
     fn close(&mut self, token: Token);
 
@@ -288,7 +294,7 @@ pub trait Program {
     );
 
     /// Bytes had to wait ([`Net::queued_bytes`]), and the last of them has left. Not called for
-    /// bytes that left at once.
+    /// bytes that left at once, unless reading was held for them ([`Net::hold_reading`]).
     fn handle_drained(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
 
     /// The peer's side has ended; the token is still open for sending unless `Reset`.

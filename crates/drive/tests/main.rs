@@ -13,6 +13,7 @@ mod drivers;
 mod early_answers;
 mod floods;
 mod handed_over;
+mod held;
 mod resets;
 mod self_connect;
 mod times;

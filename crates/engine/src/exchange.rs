@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trueload_drive::Address;
 use trueload_wire::echo::Messages;
+use trueload_wire::message::Texts;
 use trueload_wire::shootout::Dialect;
 use trueload_wire::udp_echo::{SIZE_LEAST, SIZE_MOST};
 use trueload_wire::websocket::Kind;
@@ -13,7 +14,7 @@ use trueload_wire::websocket::echo::Outgoing;
 use crate::blobs::{self, Blobs};
 use crate::failure::{Failure, refused};
 use crate::protocol::{ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
-use crate::request::check_request;
+use crate::request::{check_request, cut};
 
 /// Bytes of one message, at most.
 const MESSAGE_BYTES_MOST: usize = 1 << 20;
@@ -50,7 +51,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         Some(ExchangePlan::WsEcho { opening, .. }) => check_request("exchange.opening", opening),
         Some(ExchangePlan::WsBroadcast { opening, padding, .. }) => {
             check_request("exchange.opening", opening)?;
-            self::opening(opening)?;
+            self::opening(plan, opening)?;
             if *padding as usize > MESSAGE_BYTES_MOST {
                 return refused(format_args!(
                     "exchange.padding: must be at most {MESSAGE_BYTES_MOST}"
@@ -106,8 +107,13 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 }
 
 /// The opening handshake of all connections.
-pub(crate) fn opening(request: &RequestPlan) -> Result<Opening, Failure> {
-    Opening::new(&request.path, &request.headers)
+pub(crate) fn opening(plan: &GeneratePlan, request: &RequestPlan) -> Result<Opening, Failure> {
+    let (method, path) = (request.method.as_str(), request.path.as_str());
+    let texts = Texts { method, path, headers: &request.headers, body: None };
+    let filled = cut(plan, &texts, request.template).fill(&());
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let headers = filled.headers.into_iter().map(|(name, value)| (text(name), text(value)));
+    Opening::new(&text(filled.target), &headers.collect::<Vec<_>>())
         .map_err(|error| Failure::Plan(format!("exchange.opening.headers: {error}")))
 }
 

@@ -2,10 +2,10 @@
 //! seconds, in which the front must be answered.
 
 use std::sync::mpsc::Sender;
-use trueload_wire::message::mark_used;
+use trueload_wire::message::{Template, Texts};
 
 use crate::blobs::Blobs;
-use crate::data::{self, Source};
+use crate::data::{self, Source, Uses};
 use crate::failure::{Failure, refused};
 use crate::protocol::{DataPlan, GeneratePlan};
 use crate::replay;
@@ -45,9 +45,9 @@ impl Loading {
                 Some(path) => Source::File(path.clone()),
                 None => Source::Pieces(blobs.take_pieces(&data.blobs)),
             };
-            let in_headers = in_headers(plan, &data);
+            let uses = uses(plan, &data, blobs);
             threads::spawn("data", move || {
-                let _ = sink.send(Event::Data(data::read(&data, source, in_headers)));
+                let _ = sink.send(Event::Data(data::read(&data, source, uses)));
             })?;
         } else if let Some(recorded) = &plan.replay {
             let (pieces, plan) = (replay::take(recorded, blobs), plan.clone());
@@ -63,19 +63,29 @@ impl Loading {
 pub(crate) fn read_now(plan: &GeneratePlan, blobs: &mut Blobs) -> Result<(), Failure> {
     let Some(data) = &plan.data else { return Ok(()) };
     let source = Source::Pieces(blobs.take_pieces(&data.blobs));
-    blobs.keep_rows(data::read(data, source, in_headers(plan, data))?);
+    let uses = uses(plan, data, blobs);
+    blobs.keep_rows(data::read(data, source, uses)?);
     Ok(())
 }
 
-/// For each column: whether it stands in a header of a request.
-fn in_headers(plan: &GeneratePlan, data: &DataPlan) -> Vec<bool> {
-    let mut used = vec![false; data.columns.len()];
+/// How a plan's requests use each column of its data.
+fn uses(plan: &GeneratePlan, data: &DataPlan, blobs: &Blobs) -> Uses {
+    let mut uses = Uses::none(data.columns.len());
+    let names = request::names(plan);
+    let taken = plan.scenario.iter().flat_map(|step| &step.take).map(|take| take.value.clone());
+    let taken: Vec<_> = taken.collect();
     for (_, request, _) in request::all(plan).filter(|(_, request, _)| request.template) {
-        for (_, value) in &request.headers {
-            mark_used(&data.columns, value.as_bytes(), &mut used);
-        }
+        let body = blobs.get(request.body_sha256.as_ref()).map(Vec::as_slice);
+        let (method, path) = (request.method.as_str(), request.path.as_str());
+        let texts = Texts { method, path, headers: &request.headers, body };
+        let template = if plan.scenario.is_empty() {
+            Template::new(&texts, Some(&names))
+        } else {
+            Template::of_step(&texts, &names, &taken)
+        };
+        template.mark_columns(&mut uses.in_header, &mut uses.as_json);
     }
-    used
+    uses
 }
 
 /// Refuses data that cannot be read as the plan has it, naming the field.

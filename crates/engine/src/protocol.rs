@@ -158,6 +158,9 @@ pub struct GeneratePlan {
     /// Rows of data that fill placeholders of the requests; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataPlan>,
+    /// The variables of the front's environment that requests name (`{env:NAME}`), and their values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
     /// The steps of sessions instead: each connection is a virtual user, and goes through them in
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

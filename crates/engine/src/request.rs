@@ -5,7 +5,7 @@
 //! Several requests, or one with placeholders, become numbered requests.
 
 use std::sync::Arc;
-use trueload_wire::message::{Limits, Rules, Texts};
+use trueload_wire::message::{Limits, Names, Rules, Texts};
 
 use trueload_load::{Mix, Places, RowOrder};
 use trueload_wire::http1::template::Template;
@@ -192,9 +192,14 @@ pub(crate) fn columns(plan: &GeneratePlan) -> &[String] {
     plan.data.as_ref().map_or(&[], |data| &data.columns)
 }
 
+/// The names that placeholders of a plan's requests may have.
+pub(crate) fn names(plan: &GeneratePlan) -> Names {
+    Names { columns: columns(plan).to_vec(), environment: plan.environment.clone() }
+}
+
 /// A request before it has a version's form. It may have placeholders if it is a `template`.
 pub(crate) fn cut(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> message::Template {
-    message::Template::new(texts, template.then(|| columns(plan)))
+    message::Template::new(texts, template.then(|| names(plan)).as_ref())
 }
 
 /// A request in the form of each version that a plan may speak, and in none if redirects are

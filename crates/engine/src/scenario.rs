@@ -55,7 +55,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
 
 /// The requests of all steps; bodies that have not come are left out.
 fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
-    let mut script = Script::new(site(plan)).with_columns(request::columns(plan));
+    let mut script = Script::new(site(plan)).with_names(request::names(plan));
     if plan.http2.is_some() {
         script = script.over_http2();
     }

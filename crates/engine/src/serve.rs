@@ -17,7 +17,9 @@ use crate::protocol::{
 use crate::role::{self, Event};
 use crate::secrets;
 use crate::server::websocket::{self, Hub};
-use crate::server::{Command, Echo, Faults, Interval, Report, Server, UdpEcho, Watch};
+use crate::server::{
+    Command, ConnectionLimits, Echo, Faults, Interval, Report, Server, UdpEcho, Watch,
+};
 use crate::threads::{self, Driven, THREADS_MOST, Worker};
 
 /// A reference server.
@@ -109,10 +111,14 @@ impl Role {
         let drivers = drivers?;
         let Driven { driver, note: driver_note } = threads::driven(&drivers);
         let clock = self.clock;
+        let limits = limits_of(&self.plan);
+        let watch = |index, commands, outlet| {
+            Watch::new(index, commands, outlet).with_limits(limits.clone())
+        };
         match self.plan.service {
             ServicePlan::Http { record, faults, http2 } => {
                 self.start(drivers, |index, commands, outlet| {
-                    let server = Server::new(setup.clone(), Watch::new(index, commands, outlet));
+                    let server = Server::new(setup.clone(), watch(index, commands, outlet));
                     let server = match http2 {
                         Some(plan) => server.with_http2(plan, faults),
                         None => server,
@@ -125,16 +131,15 @@ impl Role {
                 })?;
             }
             ServicePlan::TcpEcho => self.start(drivers, |index, commands, outlet| {
-                Echo::new(Watch::new(index, commands, outlet))
+                Echo::new(watch(index, commands, outlet))
             })?,
             ServicePlan::UdpEcho => self.start(drivers, |index, commands, outlet| {
-                UdpEcho::new(Watch::new(index, commands, outlet))
+                UdpEcho::new(watch(index, commands, outlet))
             })?,
             ServicePlan::Ws { dialect } => {
                 let hub = Arc::new(Hub::new(drivers.iter().map(Driver::waker).collect()));
                 self.start(drivers, |index, commands, outlet| {
-                    let watch = Watch::new(index, commands, outlet);
-                    let hub = (index, Arc::clone(&hub));
+                    let (hub, watch) = ((index, Arc::clone(&hub)), watch(index, commands, outlet));
                     websocket::Server::new(hub, dialect, setup.clone(), watch)
                 })?;
             }
@@ -200,6 +205,14 @@ impl Role {
         let mut sum = Served { at_ns: self.clock.now_ns(), ..Served::default() };
         self.seen.iter().for_each(|seen| sum.merge(seen));
         sum
+    }
+}
+
+/// The limits of a server's connections, which its threads share.
+fn limits_of(plan: &ServePlan) -> ConnectionLimits {
+    ConnectionLimits {
+        idle_ns: plan.idle_timeout_ns.unwrap_or(0),
+        room: plan.max_connections.map(|most| (Arc::default(), most)),
     }
 }
 

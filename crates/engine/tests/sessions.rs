@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
-use trueload_wire::message::{Rules, Site, Texts};
+use trueload_wire::message::{Names, Rules, Site, Texts};
 
 use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::data::Rows;
@@ -34,8 +34,9 @@ fn scenario() -> Scenario {
 /// The same with the body of the log-in, and rows of a column `user`.
 fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
     let site = Site { host: "h".to_owned(), secure: false };
-    let columns: Vec<_> = data.iter().map(|_| "user".to_owned()).collect();
-    let mut script = Script::new(site).with_columns(&columns);
+    let columns = data.iter().map(|_| "user".to_owned()).collect();
+    let names = Names { columns, ..Names::default() };
+    let mut script = Script::new(site).with_names(names);
     let own = [("Own".to_owned(), "{token} {id}".to_owned())];
     let taken = |value: &str, from| Take { value: value.to_owned(), from };
     let takes = vec![

@@ -387,6 +387,45 @@ fn a_listener_that_takes_nothing_is_closed_and_counted_and_the_others_go_on() {
 }
 
 #[test]
+fn messages_that_never_end_or_are_not_read_are_held_for_few_clients_only() {
+    let mib = vec![0; 1024 * 1024];
+    // The head of a binary message of 15 MiB.
+    let head = [&[0x82, 0xff, 0, 0, 0, 0, 0, 0xf0, 0, 0][..], &[0; 4]].concat();
+    let mut world = World::one(Dialect::Json);
+    let clients: Vec<Client> = (0..12).map(|_| world.open(0, "/echo")).collect();
+    for client in &clients {
+        world.send(client, &head);
+        for _ in 0..14 {
+            if !world.is_closed(client) {
+                world.send(client, &mib);
+            }
+        }
+    }
+    let open = clients.iter().filter(|client| !world.is_closed(client)).count();
+    assert!((1..=4).contains(&open), "{open} messages of 14 MiB are held");
+    let honest: Vec<Client> = (0..100).map(|_| world.open(0, "/echo")).collect();
+    for client in &honest {
+        world.send_message(client, &mib);
+        assert!(!world.is_closed(client), "a message as long as the generator's is ordinary");
+    }
+}
+
+#[test]
+fn half_a_handshake_ends_after_a_minute() {
+    const S: u64 = 1_000_000_000;
+    let mut world = World::one(Dialect::Json);
+    let (half, none) = (world.connect(0), world.connect(0));
+    let whole = world.open(0, "/echo");
+    world.send(&half, b"GET /echo HTTP/1.1\r\n");
+    world.pass(60 * S - 1);
+    assert!(!world.is_closed(&half));
+    world.pass(61 * S);
+    let closed = [&half, &none, &whole].map(|client| world.is_closed(client));
+    assert_eq!(closed, [true, false, false]);
+    assert_eq!(world.seen()[0].timed_out, 1);
+}
+
+#[test]
 fn a_close_is_answered_and_the_connection_ends() {
     let mut world = World::one(Dialect::Json);
     for (code, answer) in [(Some(1000), "close Some(1000)"), (None, "close None")] {

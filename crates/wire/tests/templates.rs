@@ -37,7 +37,7 @@ fn written(template: &Template, counter: u64) -> String {
 }
 
 fn filled(texts: &Texts<'_>) -> Template {
-    Template::of(&message::Template::new(texts, Some(&[])))
+    Template::of(&message::Template::new(texts, Some(&message::Names::default())))
 }
 
 fn post<'a>(path: &'a str, headers: &'a [(String, String)], body: Option<&'a [u8]>) -> Texts<'a> {
@@ -96,10 +96,11 @@ fn what_is_not_to_be_filled_in_is_sent_as_it_stands() {
 }
 
 fn with_values(path: &str, header: &str, body: &str, values: &[&str]) -> String {
-    let columns = ["name", "b", "c"].map(str::to_owned);
+    let columns = ["name", "b", "c"].map(str::to_owned).to_vec();
+    let names = message::Names { columns, ..message::Names::default() };
     let headers = [("Host".to_owned(), header.to_owned())];
     let texts = post(path, &headers, Some(body.as_bytes()));
-    let template = Template::of(&message::Template::new(&texts, Some(&columns)));
+    let template = Template::of(&message::Template::new(&texts, Some(&names)));
     let values = values.iter().map(|value| value.as_bytes().to_vec()).collect();
     String::from_utf8(bytes_of(&template, &Numbered(5, None, values))).expect("a text")
 }

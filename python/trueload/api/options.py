@@ -28,6 +28,8 @@ Texts: TypeAlias = str | Sequence[str] | None
 """One or several texts."""
 Name: TypeAlias = str | PathLike[str] | None
 """The name of a file."""
+Names: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]] | None
+"""The names of one or several files."""
 Flag: TypeAlias = bool | None
 Header: TypeAlias = str | bytes | Mapping[str, str] | Sequence[str | bytes] | None
 """A mapping such as ``{"Accept": "text/plain"}``, or header lines."""
@@ -203,7 +205,14 @@ class ServeOptions(ServerPlaceOptions, ThreadOptions, total=False):
     listen: Text
 
 
-class ServeTlsOptions(ServeOptions, IdentityOptions, total=False):
+class ServeStreamOptions(ServeOptions, total=False):
+    """A server that has connections."""
+
+    idle_timeout: Duration
+    max_connections: Number
+
+
+class ServeTlsOptions(ServeStreamOptions, IdentityOptions, total=False):
     """A server that may speak TLS."""
 
     tls: Flag
@@ -270,7 +279,8 @@ class HttpOptions(LoadingOptions, RequestOptions, total=False):
     """Options of ``trueload.http``."""
 
     scenario: Name
-    replay: Name
+    replay: Names
+    log_format: Text
     speed: Rate
     replay_host: Text
 

@@ -120,8 +120,15 @@ def _work(served: Served, plan: Serve, server: Server) -> str:
         return work
     return (
         f"{work} on {served.accepted:,} connections ({served.open_peak:,} at once);"
-        f" {served.malformed:,} malformed, {served.aborted:,} aborted{_handshakes(served, plan)}"
+        f" {served.malformed:,} malformed, {served.aborted:,} aborted{_ended(served)}"
+        f"{_handshakes(served, plan)}"
     )
+
+
+def _ended(served: Served) -> str:
+    """Return which connections the server ended by itself, if any."""
+    ended = {"timed out": served.timed_out, "refused": served.refused}
+    return "".join(f", {count:,} {how}" for how, count in ended.items() if count)
 
 
 def _handshakes(served: Served, plan: Serve) -> str:

@@ -42,6 +42,7 @@ from trueload.record.turn import Turn
 from trueload.report.ab import PairedTrials
 from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
+from trueload.request.header_files import read_headers
 from trueload.request.make import read_body
 from trueload.request.redact import redact_url
 from trueload.request.targets import open_targets
@@ -121,9 +122,10 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
                 "leave it out, or name subjects on both sides",
             )
     urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
-    urls, request = _read_once(urls, request)
+    urls, request, timeout_ns = _read_once(urls, request)
     chosen = SEED if seed is None else seed
-    workload = [read_workload(url, _options_for(url, urls, request)) for url in urls]
+    sides = [read_workload(url, _options_for(url, urls, request)) for url in urls]
+    workload = [replace(side, timeout_ns=timeout_ns) for side in sides]
     jobs = [_seeded(read_job(workload=each, **flags), chosen) for each in workload]
     return AbJob(
         sides=(url_a, url_b),
@@ -135,13 +137,14 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     )
 
 
-def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOptions]:
+def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOptions, int | None]:
     """Read into memory what both sides are asked: stdin can be read only once.
 
     The path of a curl command is requested at the origin of each side.
     """
+    timeout_ns = None
     if given.curl is not None:
-        url, given = of_curl(given)
+        url, given, timeout_ns = of_curl(given)
         copied = parse_given_url(url)
         urls = [_asked_at(url, copied) for url in urls]
         if copied.credentials is not None:
@@ -149,13 +152,13 @@ def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOpti
             given = given.model_copy(update={"header": (*given.header, line)})
         if not any(map(_is_secure, urls)):
             given = given.without(TlsOptions)
-    update: dict[str, Any] = {}
+    update: dict[str, Any] = {"header": read_headers(given.header)}
     if given.targets is not None:
         update["targets"] = replace(open_targets(given.targets), one_origin=True)
     body = read_body(given.body, given.body_file)
     update["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     update["body_file"] = None
-    return urls, HttpOptions.of({**given.given, **update})
+    return urls, HttpOptions.of({**given.given, **update}), timeout_ns
 
 
 def _asked_at(url: str, copied: Url) -> str:

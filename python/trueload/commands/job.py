@@ -50,6 +50,8 @@ class Workload:
     """The rate of new connections, if the load opens them."""
     streams: int | None = None
     """Streams on each HTTP/2 connection (``--streams``); None if not given."""
+    timeout_ns: int | None = None
+    """That of a curl command, which counts if no other is given."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from trueload.errors import UserError
 from trueload.places.names import Placement
 from trueload.protocol.plan import Closed, Duration
-from trueload.request.plans import COUNTER, has_place
+from trueload.request.plans import has_place, places_of
 from trueload.request.traffic import Traffic
 from trueload.trial.spec import Load
 
@@ -24,7 +24,8 @@ def check_joining(
         **more,
         "--scenario": bool(traffic.scenario),
         "--targets": bool(traffic.targets),
-        "{counter}": traffic.request is not None and has_place(traffic.request, (COUNTER,)),
+        "{counter}": traffic.request is not None
+        and has_place(traffic.request, places_of(("counter",))),
         "--data": traffic.data is not None,
         "--replay": traffic.replay is not None,
         "--connect-open": load.connect_open,

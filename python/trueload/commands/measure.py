@@ -68,6 +68,7 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
     placement = read_placement(**take_flags(read_placement, more_flags))
     check_dry_run(given.dry_run, placement)
     engine = read_engine(**take_flags(read_engine, more_flags))
+    engine = engine.over(EngineOptions.of({"timeout_ns": workload.timeout_ns}))
     of_load = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
     form = fail_on_form(workload)

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from trueload.protocol.load_options import RepeatOptions
-from trueload.protocol.option import FILE, FLAG, Settings, Unit, counts_to, one_of, option
+from trueload.protocol.option import (
+    FLAG,
+    JSON_FILE,
+    Settings,
+    Unit,
+    counts_to,
+    one_of,
+    option,
+)
 
 HOSTS_MAX = 10_000
 
@@ -74,7 +82,7 @@ class JsonOptions(Settings, group=OUTPUT):
     """The result for a program."""
 
     json_path: Path | None = option(
-        FILE,
+        JSON_FILE,
         "Write the result as one JSON object to FILE, or to stdout with -.",
         "Write the result as JSON; - for stdout",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from trueload.commands.job import Workload
@@ -10,8 +11,10 @@ from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
+from trueload.request.environment import fill_header
+from trueload.request.gather import RecordingFlags
 from trueload.request.make import make_request
-from trueload.request.recording import RecordingFlags, read_recording
+from trueload.request.recording import read_recording
 from trueload.request.replay import Replay
 from trueload.request.url import Url
 from trueload.trial.spec import Load, make_stage
@@ -30,8 +33,8 @@ _OWN = (
 
 def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
     """Return the recorded traffic that is to be sent to ``base``, if any. Raises ``UserError``."""
-    if given.replay is None:
-        for name in ("speed", "replay_host"):
+    if not given.replay:
+        for name in ("speed", "replay_host", "log_format"):
             if given.gave(name):
                 raise UserError(f"{flag_of(name)} is given, but no --replay", "add --replay FILE")
         return None
@@ -44,13 +47,15 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
             "name only the server: the recording has the paths",
         )
     # A request of its own only checks the headers, and makes those of a user.
-    made = make_request(base, method=None, headers=given.header, user=given.user, body=None)
+    headers = [fill_header(line, os.environ) for line in given.header]
+    made = make_request(base, method=None, headers=headers, user=given.user, body=None)
     beside = RecordingFlags(
         host=base.authority,
         headers=made.headers,
         chosen=given.replay_host,
         speed=given.speed or 1.0,
         own_statuses=bool(given.expect_status),
+        pattern=given.log_format,
     )
     return read_recording(given.replay, beside)
 

@@ -6,6 +6,7 @@ Combinations that exclude each other are refused here, with one line and one hin
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from trueload.protocol.request_options import (
     OF_ONE_REQUEST,
     ContentOptions,
     DialogueOptions,
+    HeaderOptions,
     Http2Options,
     HttpOptions,
     StreamOptions,
@@ -30,9 +32,11 @@ from trueload.protocol.request_options import (
 )
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
+from trueload.request.environment import fill_in
 from trueload.request.fields import FileFlags
 from trueload.request.follow import check_requests
 from trueload.request.form import make_form
+from trueload.request.header_files import read_headers
 from trueload.request.http2 import make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import origin_specs, shown_origins, tls_of_origins
@@ -57,10 +61,12 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.curl is not None:
         if url is not None:
             raise UserError("--curl and a URL exclude each other", CURL_HAS)
-        return read_workload(*of_curl(given))
+        url, given, timeout_ns = of_curl(given)
+        return replace(read_workload(url, given), timeout_ns=timeout_ns)
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
+    given = HttpOptions.of({**given.given, **read_identity(given)})
     base = None if url is None else parse_given_url(url)
     route = _route(given)
     expect = _expect(given)
@@ -121,6 +127,15 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     )
 
 
+def read_identity(given: HeaderOptions) -> dict[str, object]:
+    """Return the options of the headers, with those of files, and with a user that the environment
+    fills. Raises ``UserError``."""
+    found: dict[str, object] = {"header": read_headers(given.header)} if given.header else {}
+    if given.user is not None:
+        found["user"] = fill_in(given.user, os.environ)
+    return found
+
+
 def _route(given: HttpOptions) -> Route:
     return make_route(
         unix=given.unix,
@@ -158,7 +173,9 @@ def _request(endpoint: Url, given: ContentOptions) -> Request:
 
 
 def _checked(traffic: Traffic) -> Traffic:
-    """Return what is sent. Raises ``UserError`` if ``--stream`` or ``--follow`` excludes it."""
+    """Return what is sent. Raises ``UserError`` if it names an unset variable, or ``--stream`` or
+    ``--follow`` excludes it."""
+    traffic.environment(os.environ)
     sent = [request for request, _ in traffic.pairs]
     check_methods(traffic.stream, {each.method for each in sent})
     if traffic.dialogue.follow is not None:
@@ -194,13 +211,13 @@ def _read_data(
 
 def _expect(given: HttpOptions) -> Expect:
     text = given.expect_body
-    codes = parse_statuses(given.expect_status) or (GOOD if given.replay is not None else None)
+    codes = parse_statuses(given.expect_status) or (GOOD if given.replay else None)
     body = None if text is None else text.encode("utf-8", "surrogateescape")
     return Expect(statuses=codes, body=body, same=given.expect_same)
 
 
-def of_curl(given: HttpOptions) -> tuple[str, HttpOptions]:
-    """Return the URL and the options that do what the curl command in them does.
+def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
+    """Return the URL, the options that do what the curl command in them does, and its timeout.
 
     Options given beside it take precedence. Raises ``UserError``.
     """
@@ -216,13 +233,14 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions]:
         "user": copied.user,
         "body": None if body is None else body.decode("utf-8", "surrogateescape"),
         "close": given.close or copied.close,
+        "follow": given.follow or copied.follow,
         "unix": copied.unix if given.unix is None else given.unix,
         "proxy": given.proxy or copied.proxy,
         # The last entry of a host counts.
         "resolve": (*copied.resolve, *given.resolve),
         **_tls_of_curl(given, copied),
     }
-    return copied.url, HttpOptions.of({**given.given, **update})
+    return copied.url, HttpOptions.of({**given.given, **update}), copied.timeout_ns
 
 
 def _tls_of_curl(given: TlsOptions, copied: CurlCommand) -> dict[str, object]:

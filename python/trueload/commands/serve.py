@@ -22,6 +22,7 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.serve_options import (
     ServeHttpOptions,
     ServeOptions,
+    ServeStreamOptions,
     ServeTlsOptions,
     ServeWsOptions,
     make_faults,
@@ -41,6 +42,7 @@ from trueload.trial.spec import Interrupt as InterruptRequest
 
 READY_S = 10.0
 STOP_S = 2.0
+_LIMITS = ("idle_timeout_ns", "max_connections")
 POLL_S = 0.1
 
 
@@ -68,7 +70,8 @@ def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Se
         identity = _read_identity(given.cert, given.key) if named else None
         secured = serve_tls(listen, identity) if given.tls or named else None
     threads = {**given.only(ThreadOptions).model_dump(), "cpus": given.cpus or ()}
-    plan = Serve(listen=listen, **threads, tls=secured, service=service)
+    limits = {field: value for field, value in given.given.items() if field in _LIMITS}
+    plan = Serve(listen=listen, **threads, tls=secured, service=service, **limits)
     return Serving(plan, loaded_by, identity, given.json_path, place)
 
 
@@ -80,8 +83,8 @@ def read_http(given: ServeHttpOptions) -> Serving:
     return _of_service(given, "http", ServeHttp(record=recorded, faults=faults, http2=http2))
 
 
-@with_options(ServeOptions)
-def read_tcp(given: ServeOptions) -> Serving:
+@with_options(ServeStreamOptions)
+def read_tcp(given: ServeStreamOptions) -> Serving:
     """Read ``serve tcp``."""
     return _of_service(given, "tcp", ServeTcpEcho())
 

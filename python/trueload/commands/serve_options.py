@@ -62,7 +62,23 @@ class ServeOptions(ServerPlaceOptions, ThreadOptions, JsonOptions, group="Where 
     )
 
 
-class ServeTlsOptions(ServeOptions, IdentityOptions, group="TLS"):
+class ServeStreamOptions(ServeOptions, group="Connections"):
+    """A server that has connections."""
+
+    idle_timeout_ns: int | None = option(
+        SPAN,
+        "Close a connection on which nothing has come or gone for this long, unless an answer waits"
+        " for its time.",
+        unset="none",
+    )
+    max_connections: int | None = option(
+        counts_to(COUNT_MAX),
+        "Most connections that may be open at once; further ones are closed at once.",
+        unset="any number",
+    )
+
+
+class ServeTlsOptions(ServeStreamOptions, IdentityOptions, group="TLS"):
     """A server that may speak TLS."""
 
     tls: bool = option(

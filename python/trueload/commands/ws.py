@@ -7,6 +7,7 @@ those of its steps; an option of the other mode is refused.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ from trueload.commands.place_options import (
     check_pinned,
     read_placement,
 )
-from trueload.commands.request_flags import read_local_addresses
+from trueload.commands.request_flags import read_identity, read_local_addresses
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
@@ -43,6 +44,7 @@ from trueload.protocol.request_options import (
 )
 from trueload.protocol.shootout import SUBPROTOCOLS
 from trueload.record.thresholds import CLIENTS_FAIL_ON, CLIENTS_LIMIT, parse_condition
+from trueload.request.environment import environment_of
 from trueload.request.exchange import WsBroadcast, WsEcho
 from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
@@ -96,9 +98,11 @@ UrlArgument = Annotated[
 
 def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
+    given = UpgradeOptions.of({**given.given, **read_identity(given)})
     endpoint, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
     request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)
+    environment_of([request], os.environ)
     local = given.local_address
     workload = Workload(
         kind="ws",

@@ -9,6 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from trueload.files.inputs import foreign_encoding
+
 # Each of ours is about a page; a much longer one is a mistake or an attack, and is refused before
 # it is parsed.
 TOML_BYTES_MAX = 64 * 1024
@@ -35,6 +37,8 @@ def parse_toml(raw: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
+        if (encoding := foreign_encoding(raw)) is not None:
+            raise UnreadableError(f"is {encoding}, and must be UTF-8") from None
         raise UnreadableError(f"is not UTF-8: byte {error.start}") from None
     except ValueError as error:  # also of a number with thousands of digits
         raise UnreadableError(f"is not TOML: {error}") from None

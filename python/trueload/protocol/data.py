@@ -6,8 +6,9 @@ from typing import Literal
 
 from trueload.protocol.model import Model, left_out
 
-DataFormat = Literal["csv", "tsv", "jsonl"]
-"""How data is written; the first row of ``csv`` and ``tsv`` names the columns."""
+DataFormat = Literal["csv", "ssv", "tsv", "jsonl"]
+"""How data is written; ``ssv`` is CSV with semicolons. The first row of all but ``jsonl`` names the
+columns."""
 DataOrder = Literal["sequential", "shuffled", "unique"]
 """Which row a request takes: the next, one in random order, or the next until none is left."""
 

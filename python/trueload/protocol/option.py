@@ -18,10 +18,17 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import Field, model_validator
 
 from trueload.protocol.model import Model, left_out
-from trueload.units import format_cpu_list, format_span, parse_count, parse_cpu_list, parse_duration
+from trueload.units import (
+    NUMBER,
+    format_cpu_list,
+    format_span,
+    parse_count,
+    parse_cpu_list,
+    parse_duration,
+)
 
 _UNIT = re.compile(r"_(ns|per_s|bytes|path)$")
-_NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
+_NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 Given = TypeVar("Given", bound="Settings")
@@ -265,8 +272,16 @@ def counts_to(maximum: int) -> Unit:
     return Unit("COUNT", positive_count(maximum), keyword="Number")
 
 
+def _json_file(text: str) -> Path:
+    if re.match("[a-z]+://", text, re.IGNORECASE):
+        raise ValueError("it takes a FILE, or - for stdout, and a URL follows it")
+    return Path(text)
+
+
 FLAG = Unit("", keyword="Flag")
 """It is given or not."""
 SPAN = Unit("TIME", positive_span, show_span, keyword="Duration")
 FILE = Unit("FILE", Path, keyword="Name")
+JSON_FILE = Unit("FILE", _json_file, keyword="Name")
+"""A file of JSON that is written, or - for stdout."""
 CPUS = Unit("LIST", parse_cpu_list, format_cpu_list, keyword="Numbers")

@@ -158,6 +158,10 @@ class Serve(ThreadOptions):
     cpus: tuple[int, ...]
     tls: ServeTlsPlan | None = None
     service: ServicePlan = left_out(SERVE_HTTP)
+    idle_timeout_ns: int | None = left_out()
+    """Connections on which nothing comes or goes for so long are closed; null for never."""
+    max_connections: int | None = left_out()
+    """The most connections that may be open at once; null for any number."""
 
 
 class Blob(Model):
@@ -446,6 +450,10 @@ class Served(Model):
     """Broadcast messages handed to the kernel, one for each listener."""
     slow: int = 0
     """Listeners that were closed because they did not read."""
+    timed_out: int = 0
+    """Connections that were closed because of a half-sent request, or because nothing came."""
+    refused: int = 0
+    """Connections that were closed because there were enough."""
 
 
 class Error(Model):

@@ -113,7 +113,7 @@ class HeaderOptions(Settings, group="Requests"):
 
     header: tuple[str, ...] = option(
         Unit("HEADER", keyword="Header"),
-        "Header to send, written 'Name: value'; repeatable.",
+        "Header to send, written 'Name: value', or @FILE for a file of such lines; repeatable.",
         "Header to send, 'Name: value'; repeatable",
         short="-H",
         several=True,
@@ -145,8 +145,8 @@ class ContentOptions(HeaderOptions, group="Requests"):
     )
     form: tuple[str, ...] = option(
         Unit("NAME=VALUE"),
-        "Field to send in a form (multipart/form-data): NAME=VALUE, or NAME=@FILE for a file;"
-        " repeatable.",
+        "Field to send in a form (multipart/form-data), as curl's -F: NAME=VALUE, or NAME=@FILE for"
+        " a file; repeatable.",
         several=True,
     )
     keep_body: bool = option(
@@ -166,9 +166,9 @@ class ContentOptions(HeaderOptions, group="Requests"):
     )
     targets: Path | None = option(
         FILE,
-        "File of requests to one server or several, one JSON object per line, sent in turns by"
-        " weight; - for stdin.",
-        "Requests to send in turns (JSON lines)",
+        "File of requests to one server or several, sent in turns by weight: a JSON object or a URL"
+        " per line, or a file of vegeta (vegeta:FILE where that is not clear); - for stdin.",
+        "Requests to send in turns (JSON lines, URLs)",
     )
     curl: str | None = option(
         Unit("COMMAND"),
@@ -190,11 +190,21 @@ class RecordedOptions(Settings, group="Requests"):
         " cookies, pauses, and values from earlier answers (docs/scenarios.md).",
         "Steps of virtual users (TOML)",
     )
-    replay: Path | None = option(
+    replay: tuple[Path, ...] = option(
         FILE,
         "Send recorded requests at their recorded times, with no warm-up by default: an access log,"
-        " a HAR file, or JSON lines with times; - for stdin (docs/replay.md).",
+        " a HAR file, or JSON lines with times, also compressed by gzip or xz; - for stdin."
+        " Repeatable: several files are one recording, in the order of their times"
+        " (docs/replay.md).",
         "Send recorded requests (access log, HAR)",
+        several=True,
+    )
+    log_format: str | None = option(
+        Unit("PATTERN"),
+        "Format of the logs of --replay, as the server's configuration has it: nginx's variables,"
+        " such as '[$time_local] \"$request\" $status', or Apache's directives, such as '%t"
+        ' "%r" %>s\'.',
+        unset="told from the content",
     )
     speed: float | None = option(
         Unit("SPEED", parse_speed, keyword="Rate"),

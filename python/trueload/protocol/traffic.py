@@ -54,6 +54,8 @@ class TrafficPlan(DialogueOptions):
     """The protocol, if it is not HTTP."""
     data: DataPlan | None = left_out()
     """Rows that fill the requests' placeholders."""
+    environment: dict[str, str] = left_out({}, repr=False)
+    """Values of ``{env:NAME}`` by name; only the engine gets them, and no record has them."""
     http2: WindowsPlan | None = left_out()
     """Requests go over HTTP/2, with ``pipeline`` streams at once on each connection."""
     stream: StreamPlan | None = left_out()

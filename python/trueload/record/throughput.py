@@ -1,6 +1,6 @@
 """The throughput of a window, its standard error, and the tail of a run by count.
 
-The rule (docs/throughput.md): in a closed loop an answer counts with the share of its time that
+The rule (docs/method.md): in a closed loop an answer counts with the share of its time that
 lies in the window. So a window that is no multiple of that time has as many answers per second as
 one that is. An open loop that asks evenly has as many answers cut at one edge as at the other, and
 what is read in the window counts. One whose rate changes has all answers to its schedule counted,
@@ -29,6 +29,8 @@ BLOCKS, BLOCKS_MIN = 32, 8
 LAG_MOST = 0.02  # of a schedule: throughput is off by no more then
 LAG_CHANCE = 3.0  # standard errors between the mean times of two quarters
 LAG_SPREAD = 2.0  # a standard deviation, of the mean: more is the work of a queue
+STEADY_MIN = 10  # answers of a quarter: fewer say nothing of the next
+STEADY_CHANCE = 2.0  # standard errors between the answers of two quarters
 TAIL_SHARE = 0.5  # requests that took more than this share of the tail are the last
 
 
@@ -121,23 +123,52 @@ def of_open(flow: Flow, load: LoadPlan, ok: int, spread_ns: float = 0.0) -> tupl
     they are as many as were asked for, whatever the server carries.
 
     While the first requests are under way nothing can be answered. If fewer requests than that were
-    open at the start, answers to requests of the window are counted, over the time in which there
-    can be any. In a window that is hardly longer than an answer, all of them count (``ok``).
+    open at the start, all answers to the schedule count, too, unless the server lags behind. Then
+    answers to requests of the window are counted, over the time in which there can be any.
     """
     whole = stretch_of(flow.answered, flow.part_ns, 0.0, flow.whole_ns, exact=False)
     backlog, per_s = flow.backlog, whole.per_s
     if backlog is None:
         return whole, per_s
+    lags = lag_ns(backlog, spread_ns) > LAG_MOST * flow.whole_ns
+    counted = ok * NS_PER_S / flow.whole_ns
     if not is_even(load):
-        lags = lag_ns(backlog, spread_ns) > LAG_MOST * flow.whole_ns
-        return whole, per_s if lags else ok * NS_PER_S / flow.whole_ns
+        return whole, per_s if lags else counted
     first_ns = pipe_ns(backlog)
     if per_s and backlog.at_start >= per_s * first_ns / NS_PER_S:
         return whole, per_s
-    if first_ns > FILLING_MOST * flow.whole_ns:
-        return whole, ok * NS_PER_S / flow.whole_ns
-    left_ns = flow.whole_ns - first_ns
-    return whole, max(0.0, whole.total - backlog.at_start) * NS_PER_S / left_ns
+    if lags and first_ns <= FILLING_MOST * flow.whole_ns:
+        left_ns = flow.whole_ns - first_ns
+        # Requests that were never sent count for nothing.
+        counted = min(counted, max(0.0, whole.total - backlog.at_start) * NS_PER_S / left_ns)
+    chance = LAG_CHANCE * math.sqrt(whole.total) * NS_PER_S / flow.whole_ns
+    return whole, counted if counted <= per_s + chance else min(counted, steady_per_s(whole))
+
+
+def steady_per_s(whole: Stretch) -> float:
+    """The most answers per second that a window without a pipe can stand for; inf if one fills.
+
+    A server that answers some connections at once and leaves the others waiting has long times
+    from the beginning, as a pipe has. In a pipe that fills, answers become more from quarter to
+    quarter. Where the last has no more than the first, beyond chance, the window's own rate counts;
+    where they have become more, but do so no longer, that of the best quarter and what chance adds.
+    """
+    parts, each = whole.counts, len(whole.counts) // 4
+    if not each:
+        return math.inf
+    quarters = [sum(parts[at * each : (at + 1) * each]) for at in range(4)]
+    first, _, third, last = quarters
+    if third >= STEADY_MIN and not _is_more(last, first):
+        return whole.per_s
+    if third < STEADY_MIN or _is_more(last, third):
+        return math.inf
+    most = max(quarters)
+    return (most + LAG_CHANCE * math.sqrt(most)) * NS_PER_S / (each * whole.part_ns)
+
+
+def _is_more(now: float, before: float) -> bool:
+    """Whether a count of answers is larger than another beyond chance."""
+    return now > before + STEADY_CHANCE * math.sqrt(now + before)
 
 
 def standard_error(found: Stretch, took: Distribution) -> float | None:

@@ -26,6 +26,7 @@ from trueload.text import plain
 GAP_S = 0.5  # between two drawings
 EARLY_S = 0.05  # ticks are 250 ms apart, more or less
 FRAME = Size(4, 2)
+WIDTH_MIN = 20  # a narrower terminal has no room for a view
 ABOVE_MIN = 24  # from this height on, some lines are left for what stands above the view
 ABOVE = 4
 KEYS = "q stops and saves"
@@ -132,9 +133,13 @@ class LiveView(Closeable):
         if self._live is None or not self._pace.is_due():
             return
         width, height = self._console.size
-        rows = make(inside(width, height, alone=self._alone))
+        rows = make(inside(width, height, alone=self._alone)) if width >= WIDTH_MIN else ()
         try:
             self._unwrap(width)
+            if not rows:
+                self._live.update("", refresh=True)
+                self._drawn = Size(0, 0)
+                return
             self._live.update(frame(rows, self._title, width), refresh=True)
         except OSError:
             self._live = None

@@ -62,7 +62,7 @@ def search_heading(plan: SearchPlan, taken: Sequence[StepResult], following: Try
     if spoiled:
         last = load_text(plan, spoiled[-1].next.load)
         notes.append(_note("not judged", last, "warn"))
-    step = f"step {len(taken) + 1}, {following.stage}: {load}"
+    step = f"step {len(taken) + 1}, {following.purpose}: {load}"
     return Heading(step, notes=tuple(notes))
 
 

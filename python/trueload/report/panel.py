@@ -53,10 +53,8 @@ def load_rows(
     why = [row for doubt in doubts(course) for row in _doubt_rows(doubt, size.width)]
     rows = list(why)
     rows += heading_rows(heading, size.width)
-    rows += [
-        fit(row, size.width)
-        for row in phase_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
-    ]
+    rows += phase_rows(progress, size.width, sessions=bool(spec.traffic.scenario))
+    rows = [fit(row, size.width) for row in rows]
     if course.recent:
         left = Size(size.width, size.height - len(rows))
         rows += lay_out(_bands(spec, progress, course), left)
@@ -173,7 +171,7 @@ def _latency_rows(course: Course, is_open: bool, size: Size) -> list[Row]:
     columns: dict[str, Distribution] = {"last second": course.last_second, "so far": so_far}
     if is_open and size.width >= label + 3 * VALUE:
         columns["service now"] = recent_service(course.recent)
-    wide = min(VALUE, (size.width - label) // len(columns))
+    wide = max(min(VALUE, (size.width - label) // len(columns)), 1)
     head = "".join(f"{name:>{wide}}" for name in columns)
     rows: list[Row] = [(Span(" " * label), Span(head, "label"))]
     for name, shown in names.items():

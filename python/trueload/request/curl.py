@@ -11,18 +11,26 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.protocol.request_options import FOLLOW_MAX
+from trueload.request.environment import HOW, PLACE
+from trueload.request.form import literal_field, make_form
+from trueload.request.header_files import read_headers
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.secret_urls import redact_typed_url
 from trueload.request.shell import split_words
+from trueload.units import NS_PER_S
 
 HINT = "copy it anew, from the word curl to its end, and put it in single quotes"
 WINDOWS_HINT = "copy it in the form for bash, and put it in single quotes"
 # What curl asks for if it was built with every library.
 COMPRESSED = "deflate, gzip, br, zstd"
 FORM = "application/x-www-form-urlencoded"
+REDIRECTS = 50
+"""How many curl follows (``-L``), unless ``--max-redirs`` says otherwise."""
 
 WITH_VALUE = {
     "-X": "--request",
@@ -38,6 +46,9 @@ WITH_VALUE = {
     "-w": "--write-out",
     "-D": "--dump-header",
     **dict.fromkeys(("--data-ascii", "--data-raw", "--data-binary", "--json", "--url"), ""),
+    "-F": "--form",
+    "-m": "--max-time",
+    **dict.fromkeys(("--data-urlencode", "--form-string", "--max-redirs"), ""),
     **dict.fromkeys(("--resolve", "--unix-socket", "--cacert", "--key"), ""),
 }
 """Options that have a value; a short one maps to its long name."""
@@ -55,6 +66,8 @@ WITHOUT_VALUE = {
     "-O": "--remote-name",
     "-#": "--progress-bar",
     "-f": "--fail",
+    "-L": "--location",
+    "--path-as-is": "",
     **dict.fromkeys(("--compressed", "--http1.1", "--no-progress-meter", "--show-headers"), ""),
     "--fail-with-body": "",
 }
@@ -69,7 +82,7 @@ IGNORED = frozenset(
 )
 """Options about curl's own output, or that change nothing here."""
 
-SWITCHES = frozenset({"--insecure", "--head", "--get", "--globoff"})
+SWITCHES = frozenset({"--insecure", "--head", "--get", "--globoff", "--location", "--path-as-is"})
 _HEADERS = {"--user-agent": "User-Agent", "--referer": "Referer"}
 _FIELDS = {
     **{f"--{name}": name for name in ("user", "cacert", "cert", "key", "proxy")},
@@ -79,16 +92,12 @@ _FIELDS = {
 """Options whose value becomes a field of ``CurlCommand``."""
 
 ADVICE = {
-    "--location": "leave it out, and use --follow 10 beside --curl",
-    "--form": "write the URL and use trueload's own --form NAME=VALUE or NAME=@FILE",
-    "--data-urlencode": "percent-encode it, and use --data",
     "--upload-file": "use -X PUT --data-binary @FILE",
     "--oauth2-bearer": "use -H 'Authorization: Bearer …'",
     "--next": "keep one request; --targets FILE sends several",
     "--config": "write what the file says into the command",
     "--http1.0": "leave it out: `trueload http` speaks HTTP/1.1",
-    "--max-time": "leave it out, and use --timeout",
-    "--connect-timeout": "leave it out, and use --timeout",
+    "--connect-timeout": "leave it out, and use --timeout or curl's --max-time",
     "--http2": (
         "leave it out, and use --http auto for https://, or --http 2 for http:// if the server"
         " takes HTTP/2 without the upgrade that curl asks for"
@@ -96,9 +105,6 @@ ADVICE = {
     "--http2-prior-knowledge": "leave it out, and use --http 2",
 }
 _SHORT_ADVICE = {
-    "-L": "--location",
-    "-F": "--form",
-    "-m": "--max-time",
     "-T": "--upload-file",
     "-K": "--config",
     "-0": "--http1.0",
@@ -116,7 +122,7 @@ _LINE_OF_WINDOWS = re.compile(r"\^\r?\n")
 """How such a command continues on the next line."""
 _SEVERAL = re.compile(
     # First what we fill in, and what curl leaves alone.
-    r"\{counter\}|\{random\}|\{\}"
+    rf"\{{(?:counter|random){HOW}\}}|\{{\}}|{PLACE}"
     r"|(?P<glob>\{[^{}]*\}|\[(?:[0-9]+-[0-9]+|[a-zA-Z]-[a-zA-Z])(?::[0-9]+)?\])"
     r"|\\(?P<bare>[][{}])"
 )
@@ -150,6 +156,8 @@ class CurlCommand:
     key: str | None = None
     unix: str | None = None
     proxy: str | None = None
+    follow: int | None = None
+    timeout_ns: int | None = None
     resolve: list[str] = field(default_factory=list)
 
 
@@ -229,6 +237,8 @@ class _Reader:
         self._found = CurlCommand()
         self._data: bytes | None = None
         self._cookies: list[str] = []
+        self._fields: list[str] = []
+        self._redirects = REDIRECTS
         self._defaults: dict[str, str] = {}
         self._without: set[str] = set()
         self._on: set[str] = set()
@@ -246,6 +256,14 @@ class _Reader:
             self._on.add(name)
         elif name == "--header":
             self._header(value)
+        elif name == "--data-urlencode":
+            self._add(_urlencoded(value))
+        elif name.startswith("--form"):
+            self._fields.append(value if name == "--form" else literal_field(value))
+        elif name == "--max-time":
+            found.timeout_ns = _seconds(value)
+        elif name == "--max-redirs":
+            self._redirects = _redirects(value)
         elif name.startswith("--data") or name == "--json":
             self._body(name, value)
         elif name == "--cookie":
@@ -266,7 +284,9 @@ class _Reader:
     def _header(self, line: str) -> None:
         """Take ``Name: value``; ``Name:`` removes a header of curl's, ``Name;`` has no value."""
         if line.startswith("@"):
-            raise UserError("the curl command has headers in a file", "write each as -H 'Name: …'")
+            for each in read_headers([line]):
+                self._header(each)
+            return
         name, colon, value = line.partition(":")
         if not colon and line.endswith(";"):
             self._found.headers.append(f"{line[:-1]}:")
@@ -289,15 +309,17 @@ class _Reader:
             data = _read(value[1:])
             if name in ("--data", "--data-ascii"):
                 data = data.translate(None, b"\r\n\0")
-        if self._data is None:
-            self._data = data
-        else:
-            # Fields of a form are joined by &; after --json more of the same text follows.
-            self._data += data if self._is_json else b"&" + data
+        self._add(data)
         if name == "--json":
             self._is_json = True
             self._defaults |= {"Content-Type": "application/json", "Accept": "application/json"}
-        elif "--get" not in self._on:
+
+    def _add(self, data: bytes) -> None:
+        """Add data. Fields of a form are joined by &; after --json more of the same text comes."""
+        before = self._data
+        glue = b"" if before is None or self._is_json else b"&"
+        self._data = (before or b"") + glue + data
+        if "--get" not in self._on:
             self._defaults.setdefault("Content-Type", FORM)
 
     def finish(self) -> CurlCommand:
@@ -306,7 +328,11 @@ class _Reader:
             raise UserError("the curl command has no URL", HINT)
         found.insecure = "--insecure" in self._on
         found.url = found.url if "--globoff" in self._on else _one_url(found.url)
+        found.url = found.url if "--path-as-is" in self._on else _without_dots(found.url)
+        found.follow = self._redirects if "--location" in self._on else None
         data = self._data
+        if self._fields:
+            self._make_form()
         if data is not None and "--get" in self._on:
             self._defaults.pop("Content-Type", None)
             url = found.url.partition("#")[0]  # never sent
@@ -325,6 +351,59 @@ class _Reader:
             if value and name.lower() not in named | self._without:
                 found.headers.append(f"{name}: {value}")
         return found
+
+    def _make_form(self) -> None:
+        """Make the fields of a form the body; its Content-Type has our boundary."""
+        if self._data is not None or "--head" in self._on:
+            raise UserError("the curl command has a form and other data", "keep one of them")
+        content_type, self._found.body = make_form(self._fields)
+        kept = self._found.headers
+        kept[:] = [line for line in kept if line.partition(":")[0].lower() != "content-type"]
+        kept.append(f"Content-Type: {content_type}")
+
+
+def _urlencoded(value: str) -> bytes:
+    """The data of ``--data-urlencode``: a text or file, percent-encoded behind its name."""
+    name, sign, content = value.partition("=" if "=" in value else "@")
+    if not sign:
+        name, content = "", value
+    data = _read(content) if sign == "@" else content.encode("utf-8", "surrogateescape")
+    encoded = quote_from_bytes(data, safe="").replace("%20", "+")
+    return (f"{name}={encoded}" if name else encoded).encode("utf-8", "surrogateescape")
+
+
+def _seconds(value: str) -> int | None:
+    """The time of ``--max-time``, of which 0 is none."""
+    if not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}", value, re.ASCII):
+        raise UserError("the curl command has a -m that is no time", "write seconds, as -m 2.5")
+    return round(float(value) * NS_PER_S) or None
+
+
+def _redirects(value: str) -> int:
+    if not re.fullmatch("-1|[0-9]{1,9}", value, re.ASCII):
+        raise UserError(
+            "the curl command has a --max-redirs that is no number", "write for example 5"
+        )
+    return FOLLOW_MAX if value == "-1" else min(int(value), FOLLOW_MAX)
+
+
+def _without_dots(url: str) -> str:
+    """The URL without the segments ``.`` and ``..`` of its path, which curl removes."""
+    end = min((at for mark in "?#" if (at := url.find(mark)) >= 0), default=len(url))
+    start = url.find("/", url.find("://") + 3)
+    if not 0 <= start < end or "/." not in url[start:end]:
+        return url
+    *folders, last = url[start + 1 : end].split("/")
+    kept: list[str] = []
+    for segment in folders:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if last in (".", ".."):
+        del kept[len(kept) - (last == "..") :]
+        last = ""
+    return url[:start] + "/" + "/".join([*kept, last]) + url[end:]
 
 
 def _one_url(url: str) -> str:

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trueload.errors import UserError
+from trueload.files.inputs import text_of
 from trueload.protocol.data import DataFormat, DataOrder, DataPlan
-from trueload.request.plans import PLACES
+from trueload.request.environment import HOW
+from trueload.request.plans import NUMBERS as NUMBERS
 from trueload.request.values import Request
 
 HEADER_BYTES_MAX = 2**20
@@ -31,15 +33,15 @@ FORMATS: dict[str, DataFormat] = {
     ".ndjson": "jsonl",
 }
 """The format of a file, by the end of its name."""
+SEPARATORS: dict[DataFormat, str] = {"csv": ",", "ssv": ";", "tsv": "\t"}
 EXAMPLES: dict[DataFormat, str] = {
     "csv": 'a field with a comma, a quote or a line break stands in double quotes, as in a,"b,c"',
+    "ssv": "a field with a semicolon, a quote or a line break stands in double quotes",
     "tsv": "a field with a tab, a quote or a line break stands in double quotes",
     "jsonl": 'a line is like {"name": "anna", "id": 7}',
 }
-_PLACE = re.compile(r"\{\{|\{\+?([A-Za-z_][A-Za-z0-9_.-]*)\}")
+_PLACE = re.compile(rf"\{{\{{|\{{\+?([A-Za-z_][A-Za-z0-9_.-]*){HOW}\}}")
 """A brace that stands for itself, or a placeholder."""
-NUMBERS = tuple(place.strip("{}") for place in PLACES)
-"""The names of the placeholders that have numbers filled in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,12 +128,29 @@ def _read_header(path: Path) -> tuple[DataFormat, list[str], int]:
     if form is None:
         raise UserError(
             f"{shown(path)} does not say by its name how it is written",
-            f"name it {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}",
+            f"name it {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]};"
+            " a body to send is --body TEXT or --body-file FILE",
         )
     head, size_bytes = _read_head(path)
+    head = text_of(head, shown(path))
     if form == "jsonl":
         return form, _columns_of_json(path, head), size_bytes
+    form = _separated(path, form, head)
     return form, _columns_of_csv(path, form, head), size_bytes
+
+
+def _separated(path: Path, form: DataFormat, head: bytes) -> DataFormat:
+    """Return the format whose separator the header has: spreadsheets write `;` or tabs into a
+    ``.csv``, too. That of the file's name comes first."""
+    first = next((line for line in head.splitlines() if line.strip()), b"")
+    if first.lower().startswith(b"sep="):
+        raise UserError(
+            f"{shown(path)} begins with {first.decode('latin-1')!r}, which is for Excel alone",
+            "remove the line: the separator is found by itself",
+        )
+    plain = re.sub(rb'"[^"]*"', b"", first)
+    order = (form, *(each for each in SEPARATORS if each != form))
+    return next((each for each in order if SEPARATORS[each].encode() in plain), form)
 
 
 def _read_head(path: Path) -> tuple[bytes, int]:
@@ -152,10 +171,10 @@ def _unreadable(path: Path, error: OSError | ValueError) -> UserError:
 
 
 def _columns_of_csv(path: Path, form: DataFormat, head: bytes) -> list[str]:
-    separator = "\t" if form == "tsv" else ","
-    text = io.StringIO(head.decode("utf-8-sig", "surrogateescape"), newline="")
+    text = io.StringIO(head.decode("utf-8", "surrogateescape"), newline="")
     try:
-        found = next((row for row in csv.reader(text, delimiter=separator, strict=True) if row), [])
+        rows = csv.reader(text, delimiter=SEPARATORS[form], strict=True)
+        found = next((row for row in rows if row), [])
     except csv.Error as error:
         raise UserError(f"{shown(path)}, line 1 is no header: {error}", EXAMPLES[form]) from None
     if not found:

@@ -17,8 +17,9 @@ from trueload.protocol.exchange import (
     WsBroadcastPlan,
     WsEchoPlan,
 )
+from trueload.request.environment import BEGIN
 from trueload.request.message import Messages
-from trueload.request.plans import digest, full_headers
+from trueload.request.plans import digest, full_headers, has_place
 from trueload.request.values import Request
 
 
@@ -28,6 +29,11 @@ class Exchange(ABC):
 
     messages: Messages | None = None
     over_udp: ClassVar[bool] = False
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """The requests that open connections."""
+        return ()
 
     @abstractmethod
     def plan(self) -> ExchangePlan:
@@ -76,6 +82,11 @@ class WsEcho(Exchange):
     text: bool = True
     dialect: Dialect | None = None
 
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """The handshake."""
+        return (self.opening,)
+
     def plan(self) -> WsEchoPlan:
         """Its form in a plan, which has the messages by SHA-256."""
         return WsEchoPlan(
@@ -95,6 +106,11 @@ class WsBroadcast(Exchange):
     dialect: Dialect
     padding: int
 
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """The handshake."""
+        return (self.opening,)
+
     def plan(self) -> WsBroadcastPlan:
         """Its form in a plan."""
         return WsBroadcastPlan(
@@ -103,10 +119,11 @@ class WsBroadcast(Exchange):
 
 
 def _opening(request: Request) -> RequestPlan:
-    # It is sent as it is: a handshake has no placeholders.
+    # A handshake has no other placeholders.
     return RequestPlan(
         method=request.method,
         path=request.path,
         headers=full_headers(request, close=False, length=False),
         body_sha256=None,
+        template=has_place(request, (BEGIN,)),
     )

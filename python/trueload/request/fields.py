@@ -99,6 +99,9 @@ class Entry:
         return value
 
     def encoded(self, key: str) -> bytes | None:
+        """Return a text as UTF-8, or the bytes that a format has instead."""
+        if isinstance(value := self.fields.get(key), bytes):
+            return value
         try:
             return None if (text := self.text(key)) is None else text.encode()
         except UnicodeEncodeError:

@@ -78,7 +78,9 @@ def parse_header(line: str) -> tuple[str, str]:
         raise UserError(
             f"{shown} has a control character in its value", "a header is one line of text"
         )
-    if name.lower() in _OWN_HEADERS:
+    # A connection is kept anyway; HTTP/2 leaves the header out.
+    keeps = name.lower() == "connection" and value.lower() == "keep-alive"
+    if name.lower() in _OWN_HEADERS and not keeps:
         raise UserError(f"trueload sets {name} itself", _OWN_HEADERS[name.lower()])
     return name, value
 
@@ -133,7 +135,7 @@ def is_token(text: str) -> bool:
 def _credentials(user: str) -> str:
     if not user.isprintable():
         raise UserError("--user has a control character", USER_HINT)
-    if not user.partition(":")[0] or ":" not in user:
+    if ":" not in user:
         # Not shown: it may be a password.
         raise UserError("--user is not a name, a colon and a password", USER_HINT)
     return basic_credentials(user.encode())

@@ -13,11 +13,13 @@ from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.origins import OriginPlan
 from trueload.protocol.tls import TlsPlan, TrustAnybody, TrustGiven, TrustPlan, TrustSystem
 from trueload.protocol.traffic import TargetPlan
+from trueload.request.environment import BEGIN
 from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
 
-PLACES = ("{counter}", "{random}")
-"""Placeholders that each sending fills in, in a path, header values and a body."""
-COUNTER, RANDOM = PLACES
+NUMBERS = ("counter", "random")
+"""Numbers that each sending fills in, in a path, header values and a body."""
+_HAS_CONTENT = ("POST", "PUT", "PATCH")
+"""Methods whose requests say so if they have no body (RFC 9110, 8.6)."""
 
 
 def request_plan(
@@ -25,7 +27,7 @@ def request_plan(
 ) -> RequestPlan:
     """A request in the form of a plan. If it has placeholders, as every ``template`` may, the
     engine sets its Content-Length. ``columns`` are those of data."""
-    template = template or has_place(request, (*PLACES, *places_of(columns)))
+    template = template or has_place(request, (*places_of((*NUMBERS, *columns)), BEGIN))
     return RequestPlan(
         method=request.method,
         path=request.path,
@@ -79,11 +81,12 @@ def _trust(tls: Tls) -> TrustPlan:
 
 
 def places_of(columns: Sequence[str]) -> tuple[str, ...]:
-    """The placeholders of columns of data."""
-    return tuple(f"{{{plus}{name}}}" for name in columns for plus in ("", "+"))
+    """How the placeholders of values begin."""
+    begins = (f"{{{plus}{name}" for name in columns for plus in ("", "+"))
+    return tuple(f"{begin}{end}" for begin in begins for end in "}|")
 
 
-def has_place(request: Request, places: tuple[str, ...] = PLACES) -> bool:
+def has_place(request: Request, places: tuple[str, ...]) -> bool:
     """Whether a request has placeholders to fill in."""
     texts = (request.path, *(value for _, value in request.headers))
     body = request.body or b""
@@ -99,9 +102,13 @@ def full_headers(request: Request, *, close: bool, length: bool) -> tuple[tuple[
     last: list[tuple[str, str]] = []
     if request.body is not None and length:
         last.append(("Content-Length", str(len(request.body))))
+    elif request.body is None and request.method in _HAS_CONTENT:
+        last.append(("Content-Length", "0"))
+    headers = request.headers
     if close:
+        headers = tuple(pair for pair in headers if pair[0].lower() != "connection")
         last.append(("Connection", "close"))
-    return (*first, *request.headers, *last)
+    return (*first, *headers, *last)
 
 
 def _sha256(body: bytes | None) -> str | None:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import NamedTuple, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from trueload.errors import UserError
 from trueload.request.make import is_token
-from trueload.request.url import PORTS, request_target
+from trueload.request.url import PORTS
 from trueload.units import NS_PER_S
 
 Headers = tuple[tuple[str, str], ...]
@@ -28,9 +28,12 @@ _OF_CONNECTION = frozenset(
         *("host", "content-length", "http2-settings", "expect"),
     }
 )
-# No control character (RFC 9110, 5.5), and no half of a surrogate pair, which JSON can have.
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*")
+# No control character (RFC 9110, 5.5), and no half of a surrogate pair, which JSON can have. The
+# surrogates that are allowed stand for bytes that are not UTF-8 (PEP 383).
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\udc80-\udcff\ue000-\U0010ffff]*")
+_AUTHORITY = re.compile(r"[^/]*//[^/?]*")
 _VISIBLE = re.compile(r"/[!-~]*")
+_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s*(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
@@ -93,15 +96,16 @@ def parse_asked(method: str, target: str) -> tuple[str, str, str]:
         raise UnsendableError("a URL that is not of HTTP")
     named = port is not None and port != PORTS[parts.scheme.lower()]
     host = f"{parts.hostname}:{port}" if named else parts.hostname
-    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    return method, host, _as_sent(path)
+    # Its own text, as the parts do not say whether an empty query was there.
+    path = _AUTHORITY.sub("", target.partition("#")[0], count=1)
+    return method, host, _as_sent(path if path.startswith("/") else f"/{path}")
 
 
 def _as_sent(path: str) -> str:
     if _VISIBLE.fullmatch(path):
         return path  # as nearly all are: a log may have a million
     try:
-        return request_target(path)
+        return quote(path, safe=_AS_IT_IS, errors="surrogateescape")
     except UnicodeEncodeError:  # JSON can have half of a surrogate pair
         raise UnsendableError("a path that is no text") from None
 
@@ -114,7 +118,7 @@ def parse_iso(text: str) -> tuple[int, bool]:
         raise ValueError(f"{text!r} is not a time like 2026-11-27T10:00:00.125Z")
     day, clock, fraction, zone = found.groups()
     at = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone in (None, 'Z') else zone}")
-    return _since_1970(at) + int((fraction or "").ljust(9, "0")), not fraction
+    return since_1970(at) + int((fraction or "").ljust(9, "0")), not fraction
 
 
 def parse_common_time(text: str) -> int:
@@ -123,13 +127,14 @@ def parse_common_time(text: str) -> int:
     day, month, year = text[:2], _MONTHS.index(text[3:6]) + 1, text[7:11]
     zone = text[21:].strip() or "+0000"
     at = datetime.fromisoformat(f"{year}-{month:02}-{day}T{text[12:20]}{zone[:3]}:{zone[-2:]}")
-    return _since_1970(at)
+    return since_1970(at)
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def _since_1970(at: datetime) -> int:
+def since_1970(at: datetime) -> int:
+    """Return a time in ns since 1970, without its fraction of a second."""
     past = at - _EPOCH
     return (past.days * 86_400 + past.seconds) * NS_PER_S
 

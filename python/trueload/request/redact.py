@@ -17,7 +17,7 @@ from trueload.errors import UserError
 from trueload.request.curl import split_options
 from trueload.request.secret_names import is_secret_name
 from trueload.request.secret_urls import REDACTED as REDACTED
-from trueload.request.secret_urls import hides_secret
+from trueload.request.secret_urls import hides_secret, redact_text
 from trueload.request.secret_urls import redact_typed_url as redact_typed_url
 from trueload.request.secret_urls import redact_url as redact_url
 from trueload.request.shell import join_words, split_words
@@ -123,7 +123,7 @@ def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
 
 def _redact_form(field: str, keep_body: bool) -> str:
     name, equals, text = field.partition("=")
-    kept = keep_body or not equals or text.startswith("@")  # a file's name
+    kept = keep_body or not equals or text.startswith(("@", "<"))  # a file's name
     return field if kept else f"{name}={redact_body(text)}"
 
 
@@ -150,15 +150,21 @@ def _as_text(argument: str) -> str:
 def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -> str:
     match name:
         case "--user" | "--cookie":
-            return REDACTED
+            return redact_text(value)
         case "--header":
             return _redact_header_line(value)
         case "--cert" if ":" in value:
             return f"{value.partition(':')[0]}:{REDACTED}"
         case "" | "--url" | "--referer" | "--proxy":
             return redact_typed_url(value)
-        case "--data-raw" | "--data" | "--data-ascii" | "--data-binary" | "--json":
-            if value.startswith("@") and name != "--data-raw":
+        case "--form":
+            return _redact_form(value, keep_body)
+        case "--form-string":
+            return _redact_content(value, keep_body)
+        case "--data-urlencode" if "@" in value and "=" not in value:
+            return value  # a file's name
+        case _ if name.startswith("--data") or name == "--json":
+            if value.startswith("@") and name not in ("--data-raw", "--data-urlencode"):
                 return value  # a file's name
             if in_query:
                 return redact_url(f"?{value}")[1:]
@@ -183,7 +189,7 @@ def _redact_value(name: str, value: str) -> str:
     tokens = name.strip().lower() == _SUBPROTOCOL_HEADER and is_secret_name(value)
     shown = redact_url(value)
     hidden = is_secret_name(name) or tokens or hides_secret(shown)
-    return REDACTED if hidden else shown
+    return redact_text(value) if hidden else shown
 
 
 def _redact_content(text: str, keep_body: bool) -> str:
@@ -191,7 +197,7 @@ def _redact_content(text: str, keep_body: bool) -> str:
 
 
 _SECRET_FLAGS: dict[str, Callable[[str, bool], str]] = {
-    "--user": lambda user, keep_body: REDACTED,
+    "--user": lambda user, keep_body: redact_text(user),
     "--curl": lambda command, keep_body: redact_curl(command, keep_body=keep_body),
     **dict.fromkeys(("-H", "--header"), lambda line, keep_body: _redact_header_line(line)),
     **dict.fromkeys(("--body", "--expect-body"), _redact_content),

@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.files.toml import UnreadableError, parse_toml
 from trueload.protocol.scenario import FromCookie, FromHeader, FromJson, FromPlan, FromRegex
 from trueload.request.data import SHOWN_MAX, columns_of
+from trueload.request.environment import HOW, PLACE
 from trueload.request.fields import Entry, FileFlags, FileFormat
 from trueload.request.make import is_token
 from trueload.request.origins import origin_key
@@ -39,8 +41,10 @@ REQUEST_KEYS = ("method", "url", "headers", "body", "body_file")
 BUILT_IN = ("counter", "random", "repeat", "vu")
 """Values that every request may use; crates/wire/src/session/text.rs has them, too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
-_PLACE = re.compile(r"\{\{|\{([A-Za-z_][A-Za-z0-9_-]{0,63})\}", re.ASCII)
-_NAMED_PLACE = re.compile(r"\{[A-Za-z_][A-Za-z0-9_-]{0,63}\}", re.ASCII)
+_VALUE = rf"\{{\+?([A-Za-z_][A-Za-z0-9_-]{{0,63}}){HOW}\}}"
+_PLACE = re.compile(rf"\{{\{{|{_VALUE}", re.ASCII)
+_NAMED_PLACE = re.compile(f"{_VALUE}|{PLACE}", re.ASCII)
+_NOT_IN_PATH = re.compile(rf"""(?:{_VALUE}|{PLACE})|["<>\\^`|]""", re.ASCII)
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<[A-Za-z_]", re.DOTALL)
 FORMAT = FileFormat(
@@ -107,6 +111,7 @@ def _step(fields: Any, folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSp
         FORMAT.refuse("'request' is missing")
     request = Entry(asked, REQUEST_KEYS, FORMAT, " of 'request'")
     endpoint = request.endpoint(beside.base)
+    endpoint = replace(endpoint, path=_as_legal(endpoint.path))
     return endpoint, StepSpec(
         name=_name(fields.get("name")),
         url=redact_url(endpoint.url),
@@ -184,6 +189,11 @@ def _check_bodies(steps: Sequence[StepSpec], shown: str) -> None:
         raise UserError(
             f"{shown}: the bodies are more than {BODIES_BYTES_MAX // 2**20} MiB", "use fewer"
         )
+
+
+def _as_legal(path: str) -> str:
+    """The path with characters percent-encoded that cannot be in one; places stay."""
+    return _NOT_IN_PATH.sub(lambda found: quote(found[0]) if len(found[0]) == 1 else found[0], path)
 
 
 def has_places(text: str) -> bool:

@@ -9,15 +9,32 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from trueload.request.environment import PLACE
 from trueload.request.secret_names import ESCAPES_DEEP, is_secret_name
 
 REDACTED = "<redacted>"
 
-_USER_INFO = re.compile(rf"((?:^|[A-Za-z][A-Za-z0-9+.-]*:)//)(?!{REDACTED}@)[^/?#]*@")
+# Each pattern takes time in proportion to the text: a URL may have 64 KiB, and a header any length.
+_USER_INFO = re.compile(rf"((?:^|:)//)(?!{REDACTED}@)[^/?#]*@")
 _UP_TO_LAST_AT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/+)?.*@", re.DOTALL)
 _QUERY = re.compile(r"[?#&]")
 _PATH_PARAMETER = re.compile(r";([^=;/]*)=([^;/?#&]+)")
-_NAME_WITHIN = re.compile(rf"""([^?&#;=/\s"'{{}},]+)(?:=|"\s*:)(?!{REDACTED})(?=.)""")
+_NAME_WITHIN = re.compile(
+    rf"""(?<![^?&#;=/\s"'{{}},])([^?&#;=/\s"'{{}},]++)(?:=|"\s*+:)(?!{REDACTED})(?=.)"""
+)
+
+
+_PLACES = re.compile(f"({PLACE})")
+_SCHEME = re.compile(r"((basic|bearer|digest|token|apikey) +)?[ :;,]*", re.IGNORECASE)
+
+
+def redact_text(text: str) -> str:
+    """Redact all of a secret but its ``{env:NAME}``, and the scheme of credentials before it."""
+    parts = _PLACES.split(text)
+    if len(parts) == 1:
+        return REDACTED
+    kept = ((at % 2 == 1 or _SCHEME.fullmatch(part)) for at, part in enumerate(parts))
+    return "".join(part if keep else REDACTED for part, keep in zip(parts, kept, strict=True))
 
 
 def redact_url(url: str) -> str:
@@ -43,15 +60,15 @@ def redact_refused_url(url: str) -> str:
 
 
 def _redact_path_parameter(found: re.Match[str]) -> str:
-    return f";{found[1]}={REDACTED}" if _is_secret(found[1], found[2]) else found[0]
+    return f";{found[1]}={redact_text(found[2])}" if _is_secret(found[1], found[2]) else found[0]
 
 
 def _redact_parameter(piece: str) -> str:
     """Redact ``name=value`` between two ``&``; if a part of the value is secret, all of it is."""
     name, equals, value = piece.partition("=")
     if not equals:
-        return REDACTED if hides_secret(piece) else piece
-    return f"{name}={REDACTED}" if value and _is_secret(name, value) else piece
+        return redact_text(piece) if hides_secret(piece) else piece
+    return f"{name}={redact_text(value)}" if value and _is_secret(name, value) else piece
 
 
 def _is_secret(name: str, value: str) -> bool:

@@ -1,6 +1,6 @@
-"""A targets file: several requests that take turns, one JSON object a line.
+"""A targets file: several requests that take turns.
 
-How: each line is parsed by itself, and a mistake in it is reported with the line's number. Then the
+How: each target is parsed by itself, and a mistake in it is reported with its line. Then the
 file is checked as a whole (origins, weights that are possible). Flags given beside the file go into
 every line that does not say otherwise.
 """
@@ -14,10 +14,11 @@ from functools import reduce
 from pathlib import Path
 
 from trueload.errors import UserError
-from trueload.files.inputs import read_input
-from trueload.request.fields import Entry, FileFlags, FileFormat
+from trueload.files.inputs import read_input, text_of
+from trueload.request.fields import Entry, FileFlags
 from trueload.request.origins import ORIGINS_MAX, OriginKey, origin_key
 from trueload.request.redact import redact_url
+from trueload.request.target_formats import FORMAT, KEYS, VEGETA, TargetsFormat, format_of
 from trueload.request.url import Url
 from trueload.request.values import TargetSpec
 
@@ -28,34 +29,29 @@ WEIGHT_MAX = 1_000_000
 TURNS_MAX = 2**20  # crates/load: the engine keeps the order of a whole cycle
 NAME_LENGTH_MAX = 80
 
-KEYS = ("method", "url", "headers", "body", "body_file", "weight", "expect", "name")
-FORMAT = FileFormat(
-    entry='a line is like {"method": "GET", "url": "http://127.0.0.1:8080/", "weight": 2}',
-    table="an object",
-    text='"{}": "…"',
-    headers='write for example "headers": {"Accept": "text/plain"}',
-    expect='write for example "expect": {"status": [200, 404], "body": "ok"}',
-    server="write them in every line, or name the server: `trueload http URL --targets FILE`",
-)
-
 
 @dataclass(frozen=True)
 class TargetsFile:
     """A targets file in memory: its content, how errors name it, and the folder in which the files
-    lie that it names. With ``one_origin`` all lines must be of the origin of the URL beside it."""
+    lie that it names. With ``one_origin`` all lines must be of the origin of the URL beside it;
+    with ``vegeta`` it is a file of vegeta."""
 
     content: bytes
     shown: str
     folder: Path
     one_origin: bool = False
+    vegeta: bool = False
 
 
 def open_targets(path: Path) -> TargetsFile:
-    """Read the file (``-`` for stdin) into memory. Raises ``UserError``."""
+    """Read the file (``-`` for stdin) into memory; ``vegeta:`` may stand before its name. Raises
+    ``UserError``."""
+    vegeta = str(path).startswith(VEGETA)
+    path = Path(str(path).removeprefix(VEGETA))
     folder = Path() if str(path) == "-" else path.parent
     shown = _shown(path)
-    content = read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB")
-    return TargetsFile(content, shown, folder)
+    content = text_of(read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB"), shown)
+    return TargetsFile(content, shown, folder, vegeta=vegeta)
 
 
 def read_targets(
@@ -74,11 +70,13 @@ def parse_targets(
     origins: dict[OriginKey, Url] = {}
     found: list[TargetSpec] = []
     bodies_bytes = 0
-    for number, line in enumerate(file.content.split(b"\n"), start=1):
-        if not line.strip():
-            continue
+    lines = list(enumerate(file.content.split(b"\n"), start=1))
+    written = format_of(lines, vegeta=file.vegeta)
+    for own in written.divide(lines):
+        number = own[0][0]
         try:
-            endpoint, spec = _target(line, file.folder, flags)
+            texts = [_decoded(line, written) for _, line in own]
+            endpoint, spec = _target(texts, written, file.folder, flags)
             if file.one_origin and base is not None:
                 _check_origin(endpoint, base)
             spec = replace(spec, origin=_origin(endpoint, origins))
@@ -114,12 +112,17 @@ def _origin(endpoint: Url, origins: dict[OriginKey, Url]) -> int:
     return list(origins).index(key)
 
 
-def _target(line: bytes, folder: Path, flags: FileFlags) -> tuple[Url, TargetSpec]:
+def _decoded(line: bytes, written: TargetsFormat) -> str:
     try:
-        text = line.decode()
+        return line.decode()
     except UnicodeDecodeError as error:
-        raise UserError(f"not UTF-8 at byte {error.start + 1}", FORMAT.entry) from None
-    entry = Entry(FORMAT.parse_json(text), KEYS, FORMAT)
+        raise UserError(f"not UTF-8 at byte {error.start + 1}", written.form.entry) from None
+
+
+def _target(
+    lines: Sequence[str], written: TargetsFormat, folder: Path, flags: FileFlags
+) -> tuple[Url, TargetSpec]:
+    entry = Entry(written.fields(lines, folder), KEYS, written.form)
     endpoint = entry.endpoint(flags.base)
     return endpoint, TargetSpec(
         url=redact_url(endpoint.url),

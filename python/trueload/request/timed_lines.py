@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from trueload.request.fields import Entry, FileFormat
+from trueload.request.logs.line import LineFormat, Parser, json_fields
 from trueload.request.make import is_text, is_token
 from trueload.request.recorded_request import (
     RecordedRequest,
@@ -19,7 +20,6 @@ from trueload.request.recorded_request import (
 )
 from trueload.units import NS_PER_S
 
-JSON_LINES = "file of JSON lines"
 KEYS = ("at", "method", "url", "path", "headers", "body")
 FORMAT = FileFormat(
     entry='a line is like {"at": 1.25, "method": "GET", "path": "/"}',
@@ -28,11 +28,6 @@ FORMAT = FileFormat(
     headers='write for example "headers": {"Accept": "text/plain"}',
 )
 AT_S_MAX = 10**10  # some hundred years
-
-
-def is_timed(fields: dict[str, Any]) -> bool:
-    """Whether an object is a request with its time."""
-    return "at" in fields
 
 
 def parse_timed(line: str) -> RecordedRequest:
@@ -76,3 +71,10 @@ def _at(value: Any) -> tuple[int, bool]:
     if not (math.isfinite(value) and 0 <= value <= AT_S_MAX):
         FORMAT.refuse("'at' is not a time", hint)
     return round(value * NS_PER_S), False
+
+
+def _begin(line: str) -> Parser | None:
+    return parse_timed if line.startswith("{") and "at" in json_fields(line) else None
+
+
+JSON_LINES = LineFormat(name="file of JSON lines", begin=_begin, order="starts")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from trueload.errors import UserError
-from trueload.files.inputs import read_input
+from trueload.files.inputs import read_input, text_of
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import TlsOptions
 from trueload.request.url import Url
@@ -65,7 +65,9 @@ def read_certificates(path: Path, flag: str) -> bytes:
     """Read a PEM file with at least one certificate. Raises ``UserError``."""
     pem = _read(path, flag)
     if not _CERTIFICATE.search(pem):
-        raise UserError(f"{flag} {_shown(path)} holds no certificate in PEM form", _AS_PEM)
+        raise UserError(
+            f"{flag} {_shown(path)} holds no certificate in PEM form", _as_pem(path, pem)
+        )
     if not _has_readable_certificate(pem):
         raise UserError(
             f"{flag} {_shown(path)} holds no certificate that can be read",
@@ -97,7 +99,7 @@ def read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
     where, flag = (cert, "--cert") if key is None else (key, "--key")
     secret = certificate if key is None else _read(where, flag)
     if not _KEY.search(secret):
-        hint = "add --key FILE" if key is None else _AS_PEM
+        hint = "add --key FILE" if key is None else _as_pem(where, secret)
         raise UserError(f"{flag} {_shown(where)} holds no private key in PEM form", hint)
     if _ENCRYPTED.search(secret):
         raise UserError(
@@ -126,9 +128,18 @@ def _refuse_strangers(cert: Path, key: Path) -> None:
         return  # a file that cannot be read again is left to the engine
 
 
+def _as_pem(path: Path, content: bytes) -> str:
+    """How to make a PEM file of a file that is none."""
+    # A PKCS #12 file is a sequence that begins with the number 3 (RFC 7292, 4).
+    if path.suffix.lower() in (".p12", ".pfx") or b"\x02\x01\x03" in content[:9]:
+        return "`openssl pkcs12 -in FILE -nodes -out FILE.pem` makes a PEM file of PKCS #12"
+    return _AS_PEM
+
+
 def _read(path: Path, flag: str) -> bytes:
     shown = f"{flag} {_shown(path)}"
-    return read_input(path, PEM_BYTES_MAX, shown, "a PEM file has at most {} MiB", stdin=False)
+    limit = "a PEM file has at most {} MiB"
+    return text_of(read_input(path, PEM_BYTES_MAX, shown, limit, stdin=False), shown)
 
 
 def _shown(path: Path) -> str:

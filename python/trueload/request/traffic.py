@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trueload.errors import UserError
@@ -12,12 +12,13 @@ from trueload.protocol.request_options import DialogueOptions
 from trueload.protocol.streams import StreamPlan
 from trueload.protocol.traffic import TrafficPlan
 from trueload.request.data import DataFile
+from trueload.request.environment import environment_of
 from trueload.request.exchange import Exchange
 from trueload.request.plans import (
-    RANDOM,
     expect_plan,
     has_place,
     origin_plan,
+    places_of,
     request_plan,
     target_plan,
     tls_plan,
@@ -65,6 +66,11 @@ class Traffic:
         yield from ((target.request, target.expect) for target in self.targets)
         yield from ((step.request, step.expect) for step in self.scenario)
 
+    def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that the requests name, with their values. Raises ``UserError``."""
+        opening = () if self.exchange is None else self.exchange.requests
+        return environment_of([*opening, *(request for request, _ in self.pairs)], environ)
+
     @property
     def shown_urls(self) -> tuple[str, ...]:
         """The URL of each target, or of each step."""
@@ -90,7 +96,7 @@ class Traffic:
             return True
         if self.data is not None and self.data.order == "shuffled":
             return True
-        return any(has_place(request, (RANDOM,)) for request, _ in self.pairs)
+        return any(has_place(request, places_of(("random",))) for request, _ in self.pairs)
 
     def through(self, proxy: Proxy, origins: Sequence[Url]) -> Traffic:
         """Return what goes through a proxy to these origins. Raises ``UserError``."""

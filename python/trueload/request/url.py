@@ -17,9 +17,11 @@ from urllib.parse import quote, unquote_to_bytes
 
 from trueload.deadline import within
 from trueload.errors import UserError
+from trueload.request.environment import BEGIN
 from trueload.request.secret_urls import redact_refused_url
 
 RESOLVE_S = 5.0
+URL_BYTES_MAX = 64 * 2**10
 _HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
 PORTS: dict[str, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a URL that names none."""
@@ -44,7 +46,8 @@ WS = Family("ws", "ws", "wss")
 FAMILIES = (HTTP, WS)
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
-_SCHEME_CUT_SHORT = re.compile(r"([A-Za-z]+):/*(.*)", re.ASCII)
+_SCHEME_CUT_SHORT = re.compile(r"([A-Za-z]+)(?::/*|//)(.*)", re.ASCII)
+_PORT_ONLY = re.compile(r"(?::|(?=\d\d))(\d{1,5}(?:[/?#].*)?)", re.ASCII | re.DOTALL)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
 _PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
 
@@ -74,6 +77,11 @@ class Url:
         return shown if self.port == PORTS.get(self.scheme) else f"{shown}:{self.port}"
 
     @property
+    def host_port(self) -> str:
+        """The server in a message; its port is named even if it is the scheme's own."""
+        return with_port(self.host, self.port)
+
+    @property
     def is_secure(self) -> bool:
         """Whether it is reached over TLS."""
         return self.scheme in SECURE
@@ -94,6 +102,11 @@ class Url:
 
 def parse_url(url: str, family: Family = HTTP) -> Url:
     """Parse a URL. Raises ``UserError`` that names what is wrong with it."""
+    if len(url) > URL_BYTES_MAX:
+        raise UserError(
+            f"the URL has {len(url):,} characters, and {URL_BYTES_MAX:,} are the most",
+            "send what is long as the body: --body-file FILE",
+        )
     _refuse_odd_characters(url, family)
     match, shown = _SCHEME.match(url), redact_refused_url(url)
     if match is None:
@@ -108,6 +121,9 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
     user_info, at, host_port = authority.rpartition("@")
+    if at and BEGIN in user_info:
+        hint = "use --user 'NAME:{env:PASSWORD}'"
+        raise UserError("the user of a URL cannot be taken from the environment", hint)
     try:
         host, port = _split_host_port(host_port, shown, family.example)
     except UserError:
@@ -129,7 +145,10 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
 
 
 def parse_given_url(text: str, family: Family = HTTP) -> Url:
-    """Parse a typed URL; ``HOST:PORT/PATH`` is one without TLS. Raises ``UserError``."""
+    """Parse a typed URL; ``HOST:PORT/PATH`` is one without TLS, and ``:PORT`` of this machine.
+    Raises ``UserError``."""
+    if (local := _PORT_ONLY.fullmatch(text)) is not None:
+        text = f"localhost:{local[1]}"
     cut_short = _SCHEME_CUT_SHORT.match(text)
     meant = cut_short is not None and any(
         cut_short[1].lower() in (each.plain, each.secure) for each in FAMILIES

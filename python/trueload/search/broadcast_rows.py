@@ -38,7 +38,7 @@ def clients_line(taken: StepResult) -> str:
     row = [f"{taken.next.load:,.0f}", *cells]
     shown = "  ".join(f"{cell:>{width}}" for cell, (_, width) in zip(row, _COLUMNS, strict=True))
     why = f": {taken.judgement.why}" if taken.judgement.why else ""
-    return f"{shown}  {taken.next.stage}, {taken.judgement.outcome}{why}"
+    return f"{shown}  {taken.next.purpose}, {taken.judgement.outcome}{why}"
 
 
 def shootout_line(taken: StepResult) -> str:
@@ -58,7 +58,7 @@ def is_published(taken: StepResult) -> bool:
 
     It left out the step that crossed the limit, and had no steps after that one.
     """
-    return taken.next.stage == "bracket" and taken.judgement.outcome == "kept"
+    return taken.next.purpose == "bracket" and taken.judgement.outcome == "kept"
 
 
 def _ms(found: Quantile) -> str:

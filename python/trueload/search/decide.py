@@ -45,7 +45,7 @@ Outcome = Literal["kept", "exceeded", "limited", "short", "gone"]
 kept: within the limit. exceeded: the server did not keep to it. limited: our side spoiled the step.
 short: open files, local ports or memory did not suffice for the load. gone: nobody answered.
 """
-Stage = Literal["bracket", "bisect", "confirm", "recover"]
+Purpose = Literal["bracket", "bisect", "confirm", "recover"]
 LimitedBy = Literal["server", "generator", "ceiling", "shortage"]
 
 
@@ -75,7 +75,7 @@ class Step:
 
     load: float
     outcome: Outcome
-    stage: Stage
+    purpose: Purpose
     answered: bool = True
     away: bool = False
 
@@ -89,7 +89,7 @@ class Try:
     """
 
     load: float
-    stage: Stage
+    purpose: Purpose
     largest: bool = field(default=False, compare=False)
 
 
@@ -125,12 +125,12 @@ Done = SafeLoad | NoSafeLoad
 
 def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
     """Return the next load, or the end. ``steps`` are in the order of measuring."""
-    tried = [step for step in steps if step.stage != "recover"]
+    tried = [step for step in steps if step.purpose != "recover"]
     following = _following(bounds, tried)
     if bounds.step is not None or not tried or not isinstance(following, Try):
         # The clients of a broadcast stay from step to step: there can be no fewer for a while.
         return following
-    probes = list(itertools.takewhile(lambda step: step.stage == "recover", reversed(steps)))
+    probes = list(itertools.takewhile(lambda step: step.purpose == "recover", reversed(steps)))
     return _recovery(tried, probes) or following
 
 
@@ -158,7 +158,7 @@ def _following(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
         return Try(_rounded(bounds, bounds.start), "bracket")
     if len(steps) > 1 and steps[-1].outcome == "gone":
         return NoSafeLoad("gone", steps[-1].load)
-    searching = [step for step in steps if step.stage != "confirm"]
+    searching = [step for step in steps if step.purpose != "confirm"]
     kept = max((step.load for step in searching if step.outcome == "kept"), default=None)
     failed = min(
         (step.load for step in _sound(searching) if step.load not in _kept(searching)), default=None
@@ -167,8 +167,8 @@ def _following(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
         return NoSafeLoad("gone", steps[-1].load)
     if _is_worth_another_try(steps):
         last = steps[-1]
-        again = last.stage == "confirm"
-        return _confirm(steps, last.load) if again else Try(last.load, last.stage)
+        again = last.purpose == "confirm"
+        return _confirm(steps, last.load) if again else Try(last.load, last.purpose)
     if len(searching) < len(steps):
         return _after_confirming(bounds, searching, steps[len(searching) :])
     if kept is None:
@@ -206,7 +206,7 @@ def _above(steps: Sequence[Step], load: float) -> float | None:
     Confirming runs count first, and steps of the search only if no confirming run failed there.
     """
     beyond = [step for step in steps if step.load > load and step.outcome != "kept"]
-    confirming = (step.load for step in beyond if step.stage == "confirm")
+    confirming = (step.load for step in beyond if step.purpose == "confirm")
     kept = _kept(steps)
     return min(
         confirming, default=min((s.load for s in beyond if s.load not in kept), default=None)
@@ -235,7 +235,7 @@ def _is_worth_another_try(steps: Sequence[Step]) -> bool:
     """
     last = steps[-1]
     before = steps[-2] if len(steps) > 1 else None
-    again = before is not None and (before.load, before.stage) == (last.load, last.stage)
+    again = before is not None and (before.load, before.purpose) == (last.load, last.purpose)
     spoiled = last.outcome == "limited" or (last.outcome == "exceeded" and last.away)
     return spoiled and not again
 

@@ -74,11 +74,16 @@ class StepResult:
     judgement: Judgement
 
     @property
+    def is_kept(self) -> bool:
+        """Whether the load kept to the limit; a probe of recovery says nothing of that."""
+        return self.judgement.outcome == "kept" and self.next.purpose != "recover"
+
+    @property
     def step(self) -> Step:
         """The step in the form that ``decide`` reads."""
         answered = has_good_answer(self.record)
         away = bool(self.record.connections.outages)
-        return Step(self.next.load, self.judgement.outcome, self.next.stage, answered, away)
+        return Step(self.next.load, self.judgement.outcome, self.next.purpose, answered, away)
 
 
 Measure = Callable[[Try, int], Record]
@@ -112,7 +117,7 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
         return replace(
             spec,
             load=replace(spec.load, connections=int(following.load), stop=Requests(count=length)),
-            claim=claim if following.stage == "confirm" else NO_CLAIM,
+            claim=claim if following.purpose == "confirm" else NO_CLAIM,
         )
     load = replace(spec.load, stop=Duration(ns=length))
     if plan.axis == "connections":
@@ -153,15 +158,15 @@ def take(
     plan: SearchPlan, following: Try, record: Record, before: Sequence[StepResult] = ()
 ) -> StepResult:
     """Return a step with its judgement; ``before`` are the steps before it."""
-    if following.stage == "recover":
+    if following.purpose == "recover":
         same = [each for each in before if each.next.load == following.load]
         # A stored search is judged by today's rules: perhaps none has kept the limit by them.
         rested = [each for each in same if each.judgement.outcome == "kept"] or same
         judgement = judge_recovery(record, plan.limit, rested[0].record)
     elif plan.axis == "clients":
-        judgement = judge_broadcast(record, plan.limit, following.stage)
+        judgement = judge_broadcast(record, plan.limit, following.purpose)
     else:
-        judgement = judge_step(record, plan.limit, following.stage)
+        judgement = judge_step(record, plan.limit, following.purpose)
     return StepResult(following, record, judgement)
 
 
@@ -198,9 +203,9 @@ def outcome(plan: SearchPlan, taken: Sequence[StepResult]) -> Done | None:
 def _length(plan: SearchPlan, following: Try, taken: Sequence[StepResult]) -> int:
     per_s = _per_s(plan, following, taken)
     if plan.axis != "clients":
-        of_plan = plan.step_ns if following.stage != "recover" else None
-        return of_plan or step_ns(plan.limit, per_s, following.stage)
-    if following.stage != "confirm":
+        of_plan = plan.step_ns if following.purpose != "recover" else None
+        return of_plan or step_ns(plan.limit, per_s, following.purpose)
+    if following.purpose != "confirm":
         return plan.samples
     return confirming_messages(plan.limit, plan.samples, per_s)
 
@@ -212,8 +217,8 @@ def _per_s(plan: SearchPlan, following: Try, taken: Sequence[StepResult]) -> flo
     """
     if plan.axis == "rate":
         return following.load
-    if following.stage == "recover":
+    if following.purpose == "recover":
         return None
-    kept = [each for each in taken if each.step.outcome == "kept" and each.next.stage != "recover"]
+    kept = [each for each in taken if each.is_kept]
     last = kept or taken
     return last[-1].record.throughput.ok_per_s if last else None

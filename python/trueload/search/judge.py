@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trueload.record import figures
+from trueload.record.certainty import range_of
 from trueload.record.percentile_interval import percentile_interval
 from trueload.record.schema import Check, Record
 from trueload.record.shortage import Shortage, find_shortage
 from trueload.record.thresholds import Condition, Threshold, untimed_text
-from trueload.search.decide import Outcome, Stage
+from trueload.search.decide import Outcome, Purpose
 from trueload.stats import BEYOND_MIN, samples_for
 from trueload.units import NS_PER_S, TOO_FEW, format_duration, format_share
 from trueload.verdict import CHECKS, GENERATOR_FULL, judge
@@ -44,7 +45,7 @@ REFUSED = frozenset({"connect.refused", "connect.unreachable"})
 # The length of a step in seconds, at least and at most: a hiccup of one second must not decide it,
 # and a search must end. While the bracket is looked for, a wrong step costs little. Bisection and
 # the confirming run, which has twice the samples, correct it.
-STEP_S: dict[Stage, tuple[float, float]] = {
+STEP_S: dict[Purpose, tuple[float, float]] = {
     "bracket": (2.0, 5.0),
     "bisect": (2.0, 20.0),
     "confirm": (5.0, 40.0),
@@ -122,12 +123,12 @@ class Judgement:
 
 
 def judge_step(
-    record: Record, limit: Condition, stage: Stage, of: Record | None = None
+    record: Record, limit: Condition, purpose: Purpose, of: Record | None = None
 ) -> Judgement:
     """Judge whether a record keeps to a limit, and if not, whose doing that is.
 
     Response times count from the schedule, so our side can only make them longer. A limit that is
-    kept in spite of that counts as kept; only a confirming run must be beyond doubt. ``of`` is the
+    kept in spite of that counts as kept; in a confirming run it must be certain. ``of`` is the
     record that the limit applies to, if it is not ``record``.
     """
     values = tuple(_measured(part, of or record) for part in limit.parts)
@@ -159,9 +160,17 @@ def judge_step(
         if name not in OURS:
             outcome: Outcome = "limited" if ours else "exceeded"
             return Judgement(outcome, ours or f"{name}: {check.why}", values)
-    if ours and stage == "confirm":
+    if ours and purpose == "confirm" and not is_certain(limit, of or record):
         return Judgement("limited", ours, values)
     return Judgement("kept", ours or "", values)
+
+
+def is_certain(limit: Condition, record: Record) -> bool:
+    """Whether a limit is kept wherever the truth may lie: by upper bounds, if need be."""
+    ends = ((part, range_of(part.metric, record)) for part in limit.parts)
+    return record.bounds is not None and all(
+        part.holds(low) and part.holds(high) for part, (low, high) in ends
+    )
 
 
 def is_cut(record: Record) -> bool:
@@ -247,7 +256,7 @@ def _mostly(record: Record) -> str:
     return f": {max(met, key=lambda name: met[name])}" if met else ""
 
 
-def judge_broadcast(record: Record, limit: Condition, stage: Stage) -> Judgement:
+def judge_broadcast(record: Record, limit: Condition, purpose: Purpose) -> Judgement:
     """Judge a step of a broadcast.
 
     A percentile is of deliveries, unless it names receipts. A lost delivery counts as slower than
@@ -255,7 +264,7 @@ def judge_broadcast(record: Record, limit: Condition, stage: Stage) -> Judgement
     """
     receipts = receipts_only(record)
     of = receipts.model_copy(update={"deliveries": record.deliveries})
-    judged = judge_step(receipts, limit, stage, of)
+    judged = judge_step(receipts, limit, purpose, of)
     ledger = next((each for each in record.checks if each.name == "ledger"), None)
     endless = any(math.isinf(each.value) for each in judged.values) or receipts.counts.ok == 0
     lossy = ledger is not None and ledger.status == "fail"
@@ -357,14 +366,14 @@ def confirming_messages(limit: Condition, samples: int, per_s: float | None) -> 
     return math.ceil(max(min(wanted, in_time), CONFIRM_SAMPLES * samples))
 
 
-def step_ns(limit: Condition, per_s: float | None, stage: Stage) -> int:
+def step_ns(limit: Condition, per_s: float | None, purpose: Purpose) -> int:
     """Return the length of a step that its percentiles' intervals need, in ns.
 
     ``per_s`` is the rate of requests, None if not yet known. The length stays within the bounds of
-    the stage.
+    its purpose.
     """
-    low_s, high_s = STEP_S[stage]
-    samples = max(map(_samples, limit.parts)) * (CONFIRM_SAMPLES if stage == "confirm" else 1)
+    low_s, high_s = STEP_S[purpose]
+    samples = max(map(_samples, limit.parts)) * (CONFIRM_SAMPLES if purpose == "confirm" else 1)
     seconds = samples / per_s if per_s else low_s
     return round(min(max(seconds, low_s), high_s) * NS_PER_S)
 

@@ -1,6 +1,6 @@
 """The result of a search: as JSON, as a few lines of text, as labels in the store.
 
-How: everything is made from the plan and the steps. The store keeps a step's load and stage as
+How: everything is made from the plan and the steps. The store keeps a step's load and purpose as
 labels, and its whole record. That is enough to judge it again, so a stored search is shown by the
 same functions. Pure.
 """
@@ -19,9 +19,9 @@ from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.broadcast_rows import clients_header, clients_line
-from trueload.search.decide import Bounds, Done, NoSafeLoad, SafeLoad, Stage, Try
+from trueload.search.decide import Bounds, Done, NoSafeLoad, Purpose, SafeLoad, Try
 from trueload.search.execute import Axis, SearchPlan, StepResult, outcome, take
-from trueload.search.judge import LimitValue, early_receipts, silence, unreached
+from trueload.search.judge import LimitValue, early_receipts, is_certain, silence, unreached
 from trueload.text import plain
 from trueload.units import format_count, format_span
 from trueload.verdict import CHECKS
@@ -76,7 +76,7 @@ def labels(taken: StepResult) -> dict[str, str]:
     """Return the labels that the store keeps beside a step's record."""
     return {
         "load": f"{taken.next.load:.12g}",
-        "stage": taken.next.stage,
+        "stage": taken.next.purpose,
         "outcome": taken.judgement.outcome,
     }
 
@@ -87,7 +87,7 @@ def read_steps(
     """Return the steps of a stored search, from the labels and the record of each row."""
     taken: list[StepResult] = []
     for found, record in stored:
-        following = Try(float(found["load"]), cast(Stage, found["stage"]))
+        following = Try(float(found["load"]), cast(Purpose, found["stage"]))
         taken.append(take(plan, following, record, taken))
     return taken
 
@@ -102,9 +102,9 @@ def deciding(plan: SearchPlan, taken: Sequence[StepResult]) -> StepResult:
     done = outcome(plan, taken)
     if isinstance(done, NoSafeLoad) and done.why == "lost":
         return [each for each in taken if each.next.load == done.lowest][-1]
-    kept = [each for each in taken if each.step.outcome == "kept" and each.next.stage != "recover"]
+    kept = [each for each in taken if each.is_kept]
     ended = isinstance(done, NoSafeLoad) and done.why in ("gone", "unrecovered")
-    if ended or taken[-1].next.stage == "confirm" or not kept:
+    if ended or taken[-1].next.purpose == "confirm" or not kept:
         return taken[-1]
     return kept[-1]
 
@@ -120,7 +120,7 @@ def exit_code(
     """Return the exit code of a search, by the verdict of its deciding step.
 
     It is 1 if no load was confirmed to keep to the limit. If several apply, the first of 130, 71,
-    3, 4, 1, 0 is taken.
+    3, 4, 1, 0 is taken. But a confirmed load whose limit is certain comes before 4.
     """
     done = outcome(plan, taken) if taken else None
     if interrupted:
@@ -129,8 +129,10 @@ def exit_code(
         return ExitCode.MACHINE
     if done is None or not any(each.record.connections.established for each in taken):
         return ExitCode.NOTHING_MEASURED
-    verdict, states = deciding(plan, taken).record.verdict, {each.state for each in rulings}
-    if verdict == "invalid" or (strict and verdict == "suspect") or "undecided" in states:
+    record, states = deciding(plan, taken).record, {each.state for each in rulings}
+    certain = isinstance(done, SafeLoad) and is_certain(plan.limit, record) and not strict
+    bad = {"invalid", "suspect"} if strict else {"invalid"}
+    if "undecided" in states or (record.verdict in bad and not certain):
         return ExitCode.INVALID
     is_over = "crossed" in states or not isinstance(done, SafeLoad)
     return ExitCode.THRESHOLD if is_over else ExitCode.OK
@@ -206,7 +208,7 @@ def _step_json(plan: SearchPlan, taken: StepResult) -> dict[str, Any]:
         "step": {
             "load": taken.next.load,
             "unit": plan.unit,
-            "stage": taken.next.stage,
+            "stage": taken.next.purpose,
             "outcome": taken.judgement.outcome,
             "why": taken.judgement.why,
             "values": [_value_json(each) for each in taken.judgement.values],
@@ -268,7 +270,7 @@ def sentence(plan: SearchPlan, taken: Sequence[StepResult], *, by_user: bool = F
         why = last.judgement.why if last.judgement.outcome == "gone" else silence(last.record)
         return f"the server no longer answered at {lowest}: {why}{before}"
     if done.why == "generator" and kept is not None:
-        spoiled = _blame([each for each in taken if each.next.stage == "confirm"])
+        spoiled = _blame([each for each in taken if each.next.purpose == "confirm"])
         return (
             f"{load_text(plan, kept)} kept {limit}, a lower bound that is not confirmed: {spoiled}"
             " in each confirming run"
@@ -354,7 +356,7 @@ def step_line(plan: SearchPlan, taken: StepResult) -> str:
         why = f": {plain(judged.why)}"
     span = format_span(taken.record.window.window_ns // 10**6 * 10**6)
     load = load_text(plan, taken.next.load)
-    return f"{taken.next.stage:<9}{load:>18}  {span:>7}  {shown}  {judged.outcome}{why}"
+    return f"{taken.next.purpose:<9}{load:>18}  {span:>7}  {shown}  {judged.outcome}{why}"
 
 
 def load_text(plan: SearchPlan, load: float) -> str:

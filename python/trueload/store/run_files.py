@@ -1,6 +1,6 @@
 """Runs in files: what ``runs export --format json`` wrote, read back as runs of a store.
 
-A file may be compressed by xz, as those of whole published suites are.
+A file may be compressed by xz, as those of whole published suites are, or by gzip.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
+from trueload.files.compressed import UnpackError, unpacked
 from trueload.record.removed_fields import read_record
 from trueload.record.schema import Record
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.store.runs import Store
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
-FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed, it takes several times that
+FILE_BYTES_MAX = 256 * 2**20  # thousands of trials; parsed, it takes several times that
 NOT_UNDERSTOOD = (ValueError, KeyError, TypeError, AttributeError)
-XZ_MAGIC = b"\xfd7zXZ\x00"  # the .xz file format, 2.1.1.1
 
 
 def is_file(selector: str) -> bool:
@@ -31,6 +31,8 @@ def read_json(path: Path) -> Any:
     """Read a JSON file, or a pipe. Raises ``UserError``."""
     try:
         return json.loads(_read(path))
+    except UnpackError as error:
+        raise UserError(f"{path} {error}", error.hint) from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error
     except (ValueError, RecursionError):
@@ -39,26 +41,12 @@ def read_json(path: Path) -> Any:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        content = None if path.is_char_device() else file.read(FILE_BYTES_MAX + 1)
-    if content is not None and content.startswith(XZ_MAGIC):
-        content = _unpack(content)
+        content = None
+        if not path.is_char_device():
+            content = unpacked(file, FILE_BYTES_MAX).read(FILE_BYTES_MAX + 1)
     if content is None or len(content) > FILE_BYTES_MAX:
         raise UserError(f"{path} is too large, or has no end", HINT)
     return content
-
-
-def _unpack(content: bytes) -> bytes:
-    """Unpack the beginning of what xz packed. Raises ``ValueError`` if it is damaged."""
-    import lzma  # not every Python has it
-
-    unpacking = lzma.LZMADecompressor()
-    try:
-        unpacked = unpacking.decompress(content, FILE_BYTES_MAX + 1)
-    except lzma.LZMAError as error:
-        raise ValueError(str(error)) from error
-    if not unpacking.eof and len(unpacked) <= FILE_BYTES_MAX:
-        raise ValueError("it ends early")
-    return unpacked
 
 
 def not_understood(path: Path) -> UserError:

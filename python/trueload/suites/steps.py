@@ -9,7 +9,7 @@ from trueload.protocol.plan import Requests
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.search.broadcast_rows import clients_line
-from trueload.search.decide import Stage, Try
+from trueload.search.decide import Purpose, Try
 from trueload.search.execute import SearchPlan, make_clients, take
 from trueload.stats import Distribution
 from trueload.suites.plan import SuitePlan
@@ -61,7 +61,7 @@ def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:
     )
 
 
-def step_text(plan: SuitePlan, load: float, stage: str, record: Record) -> str:
+def step_text(plan: SuitePlan, load: float, purpose: str, record: Record) -> str:
     """Return a stored step as one row of its subject's table."""
-    following = Try(load, cast(Stage, stage))
+    following = Try(load, cast(Purpose, purpose))
     return clients_line(take(search_plan(plan, 1), following, record))

@@ -10,6 +10,7 @@ its verdict is then invalid. Of several hosts each keeps what it told.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 
 from trueload.assemble.observation import Observation
@@ -232,7 +233,8 @@ class Session(Observer):
         )
         self._engine = engine
         self._cpus.before(engine, self._note)
-        engine.send(self._generate)
+        environment = spec.traffic.environment(os.environ)
+        engine.send(self._generate.model_copy(update={"environment": environment}))
         for blob in blobs(spec.traffic):
             engine.send(blob)
         for piece in pieces(self._spec.traffic, self._generate):

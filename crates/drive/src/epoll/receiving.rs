@@ -68,7 +68,7 @@ impl<K: Calls> Epoll<K> {
                 }
                 // A short read means that the socket is empty; the next read reports a pending
                 // close.
-                return count == buffer.len() || closing;
+                return (count == buffer.len() || closing) && !self.is_paused(token);
             }
             Err(Errno::AGAIN) => return false,
             Err(Errno::INTR) => return true,
@@ -78,6 +78,11 @@ impl<K: Calls> Epoll<K> {
         };
         self.end(program, key, token, ended);
         false
+    }
+
+    /// Whether the program's answers to what was read keep it from reading more.
+    fn is_paused(&mut self, token: Token) -> bool {
+        self.live(token).is_some_and(|socket| socket.reading_paused)
     }
 
     /// Receives, and notes when the bytes arrived.

@@ -41,7 +41,7 @@ impl<K: Calls> Epoll<K> {
         let Some(socket) = self.live(token) else { return false };
         let drained = socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty());
         if drained {
-            socket.outbox = None;
+            (socket.outbox, socket.held) = (None, false);
             if socket.finishing {
                 self.close(token);
                 return false;
@@ -55,7 +55,7 @@ impl<K: Calls> Epoll<K> {
     /// Handles a failed send: the next read reports the end, behind the peer's earlier bytes.
     fn send_failed(&mut self, token: Token, errno: Errno) {
         let Some(socket) = self.live(token) else { return };
-        socket.outbox = None;
+        (socket.outbox, socket.held) = (None, false);
         if socket.finishing {
             self.close(token);
             return;

@@ -493,6 +493,10 @@ impl<K: Kernel> Net for Uring<K> {
         self.sockets.queued_bytes(token)
     }
 
+    fn hold_reading(&mut self, token: Token) -> bool {
+        self.hold(token)
+    }
+
     fn send_datagrams(&mut self, token: Token, datagrams: Datagrams<'_>) {
         self.send_blocks(token, datagrams);
     }

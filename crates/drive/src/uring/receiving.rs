@@ -6,12 +6,17 @@ use rustix::io::Errno;
 
 use super::queue::Kernel;
 use super::ring::{Handle, Op};
-use super::sockets::Made;
+use super::sockets::{Made, Reading};
 use super::{Uring, outcome};
 use crate::arrivals::stamp_ns;
 use crate::net::{Net, PeerClose, Program, Token};
 use crate::pace::Direction;
 use crate::socket::OUTBOX_MOST;
+
+/// A peer that sends so much at once is read piece by piece.
+const BULK_BYTES: usize = 32 * 1024;
+/// Bytes of such a piece, at most.
+const PIECE_BYTES: usize = 64 * 1024;
 
 impl<K: Kernel> Uring<K> {
     #[inline]
@@ -33,6 +38,9 @@ impl<K: Kernel> Uring<K> {
             if let Some(slow) = &mut self.slow {
                 slow.passed(token, Direction::Read, self.now_ns, filled.bytes().len());
             }
+            if filled.bytes().len() >= BULK_BYTES && !closed {
+                self.note_bulk(index);
+            }
             if !closed && !filled.bytes().is_empty() {
                 program.handle_input(self, key, token, filled.bytes(), followed);
             }
@@ -46,6 +54,16 @@ impl<K: Kernel> Uring<K> {
             self.rings[ring].buffers.ran_out = true;
         }
         self.receive_ended(program, index, closed, outcome);
+    }
+
+    /// Notes that an accepted peer sends much at once.
+    #[cold]
+    fn note_bulk(&mut self, index: u32) {
+        let socket = self.sockets.at(index);
+        if socket.made == Made::Accepted {
+            socket.made = Made::Bulky;
+            self.end_receive(index);
+        }
     }
 
     /// Does the same for a watched socket ([`Net::watch_arrivals`]), whose messages carry their
@@ -97,6 +115,9 @@ impl<K: Kernel> Uring<K> {
         }
         let socket = self.sockets.at(index);
         let ended = match outcome {
+            // It comes again with the next receive, when the answers to what came before it have
+            // left.
+            Ok(0) if socket.reading == Reading::Held => return,
             Ok(0) => socket.failed.unwrap_or(PeerClose::Fin),
             Ok(_) | Err(Errno::CANCELED | Errno::NOBUFS) => return self.receive_or_release(index),
             // After a FIN the peer's reset arrives as EPIPE: the orderly close came first.
@@ -140,6 +161,7 @@ impl<K: Kernel> Uring<K> {
             }
             let socket = self.sockets.at(index);
             let most = match &mut self.slow {
+                None if socket.made == Made::Bulky => PIECE_BYTES,
                 Some(slow) => slow.may_pass(socket.token(index), Direction::Read, self.now_ns),
                 None => usize::MAX,
             };
@@ -195,16 +217,35 @@ impl<K: Kernel> Uring<K> {
     pub(super) fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
-        let reading_paused =
-            socket.finishing || (socket.made == Made::Accepted && pending > OUTBOX_MOST);
-        if reading_paused == socket.reading_paused {
+        let takes_nothing = socket.is_accepted() && pending > OUTBOX_MOST;
+        if socket.reading == Reading::Held {
             return;
         }
-        socket.reading_paused = reading_paused;
-        if reading_paused {
-            self.end_receive(token.index);
-        } else {
-            self.to_receive.push(token.index);
+        let reading = match socket.finishing || takes_nothing {
+            true => Reading::Paused,
+            false => Reading::GoesOn,
+        };
+        if std::mem::replace(&mut socket.reading, reading) == reading {
+            return;
         }
+        match reading {
+            Reading::GoesOn => self.to_receive.push(token.index),
+            _ => self.end_receive(token.index),
+        }
+    }
+
+    /// Holds reading until everything is sent; false if nothing is to be sent.
+    pub(super) fn hold(&mut self, token: Token) -> bool {
+        let Some(socket) = self.sockets.live(token).filter(|socket| !socket.nothing_to_send())
+        else {
+            return false;
+        };
+        // The end of the send in flight is reported only if bytes queue behind it.
+        socket.outbox.get_or_insert_default();
+        self.awaits_send = true;
+        if std::mem::replace(&mut socket.reading, Reading::Held) == Reading::GoesOn {
+            self.end_receive(token.index);
+        }
+        true
     }
 }

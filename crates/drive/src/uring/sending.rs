@@ -43,6 +43,7 @@ impl<K: Kernel> Uring<K> {
         let drained = socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty());
         if drained {
             socket.outbox = None;
+            socket.release_reading();
         }
         let (finishing, ending) = (socket.finishing, socket.ending);
         self.keep_spare(segment);
@@ -104,6 +105,7 @@ impl<K: Kernel> Uring<K> {
     fn send_failed(&mut self, token: Token, errno: Errno) {
         let Some(socket) = self.sockets.live(token) else { return };
         socket.outbox = None;
+        socket.release_reading();
         if socket.finishing {
             self.close(token);
             return;

@@ -24,6 +24,20 @@ pub(super) enum Made {
     Connecting,
     /// Its peer decides how much is to be sent.
     Accepted,
+    /// Accepted, and its peer sends much at once: it is read piece by piece. One multishot receive
+    /// took 4 MiB before it could be stopped.
+    Bulky,
+}
+
+/// Whether bytes of a socket are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reading {
+    #[default]
+    GoesOn,
+    /// The peer takes nothing, so nothing is read from it.
+    Paused,
+    /// Nothing is read until everything is sent.
+    Held,
 }
 
 /// One socket, or a place for one.
@@ -48,8 +62,7 @@ pub(super) struct Socket {
     pub(super) ending: bool,
     /// To be closed when everything is sent.
     pub(super) finishing: bool,
-    /// The peer takes nothing, so nothing is read from it.
-    pub(super) reading_paused: bool,
+    pub(super) reading: Reading,
     /// The peer's side has ended.
     pub(super) ended: bool,
     /// The program has closed it; the place waits for the operations in flight.
@@ -81,9 +94,21 @@ impl Socket {
         self.made == Made::Connecting
     }
 
+    /// Ends a hold: everything is sent, or will never be.
+    pub(super) fn release_reading(&mut self) {
+        if self.reading == Reading::Held {
+            self.reading = Reading::Paused;
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_accepted(&self) -> bool {
+        matches!(self.made, Made::Accepted | Made::Bulky)
+    }
+
     pub(super) fn may_receive(&self) -> bool {
         !(self.closed
-            || self.reading_paused
+            || self.reading != Reading::GoesOn
             || self.receiving
             || self.is_connecting()
             || self.ended)

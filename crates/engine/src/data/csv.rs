@@ -5,7 +5,7 @@
 //! mark at the start and empty lines are left out. Everything else that a spreadsheet would have to
 //! guess about is refused, with the line.
 
-use super::Broken;
+use super::{Broken, MARK};
 
 /// Takes each row that is complete.
 pub(super) type OnRow<'a> = &'a mut dyn FnMut(Fields<'_>) -> Result<(), Broken>;
@@ -40,8 +40,6 @@ enum State {
     /// Behind a carriage return at the end of a row.
     Return,
 }
-
-const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A row: the line on which it begins, and its fields.
 #[derive(Clone, Copy, Debug)]

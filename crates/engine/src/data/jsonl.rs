@@ -1,13 +1,14 @@
 //! JSON lines: an object a line, whose fields are the columns. Bytes in, rows out.
 //!
-//! A text is taken without its quotes, everything else as it is written. Empty lines are left out.
+//! A text is taken without its quotes, everything else as it is written. Empty lines are left out,
+//! and so is a byte order mark at the start.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::Broken;
+use super::{Broken, MARK};
 
 /// Takes each row that is complete.
 pub(super) type OnRow<'a> = &'a mut dyn FnMut(Values<'_>) -> Result<(), Broken>;
@@ -48,8 +49,10 @@ impl Jsonl {
     /// Ends a line, or the whole text.
     pub(super) fn end(&mut self, on_row: OnRow<'_>) -> Result<(), Broken> {
         let text = std::mem::take(&mut self.text);
-        if !text.trim_ascii().is_empty() {
-            let values = self.values(&text)?;
+        let mark = if self.line == 1 { MARK } else { b"" };
+        let row = text.strip_prefix(mark).unwrap_or(&text);
+        if !row.trim_ascii().is_empty() {
+            let values = self.values(row)?;
             on_row(Values { line: self.line, values: &values })?;
         }
         // The next line takes the place of this one.
@@ -110,6 +113,15 @@ mod tests {
         let rows = [(1, ["a\"é", "1.50"]), (3, [r#"{"a": [1, 2]}"#, "true"])];
         let rows = rows.map(|(line, row)| (line, row.map(str::to_owned).to_vec()));
         assert_eq!(read(&[text.as_bytes()]), Ok(rows.to_vec()));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_left_out_at_the_start_alone() {
+        let row = r#"{"name":"a","id":1}"#;
+        let rows = |line| Ok(vec![(line, vec!["a".to_owned(), "1".to_owned()])]);
+        assert_eq!(read(&[format!("\u{feff}{row}").as_bytes()]), rows(1));
+        assert_eq!(read(&[format!("\u{feff}\n{row}").as_bytes()]), rows(2));
+        assert!(read(&[format!("\n\u{feff}{row}").as_bytes()]).is_err());
     }
 
     #[test]

@@ -11,11 +11,15 @@ use std::io::Read as _;
 pub use crate::protocol::DataUse;
 pub use rows::{Row, Rows};
 
+use trueload_wire::message::is_json_value;
+
 use crate::failure::Failure;
 use crate::protocol::{DataFormat, DataPlan};
 use csv::{Csv, Fields};
 use jsonl::{Jsonl, Values};
 
+/// The byte order mark that may stand before a text in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes read from a file at once.
 const READ_BYTES: usize = 1 << 20;
 /// The longest row: what one request can have filled in.
@@ -46,13 +50,24 @@ pub(crate) enum Source {
     Pieces(Vec<Vec<u8>>),
 }
 
-/// Reads data. `in_headers` says which of the columns stand in headers, where a value is one line.
-pub(crate) fn read(
-    plan: &DataPlan,
-    source: Source,
-    in_headers: Vec<bool>,
-) -> Result<Rows, Failure> {
-    let mut reading = Reading::of(plan, in_headers);
+/// For each column, what its values must be.
+#[derive(Debug)]
+pub(crate) struct Uses {
+    /// It stands in a header, where a value is one line.
+    pub(crate) in_header: Vec<bool>,
+    /// It stands in JSON, outside of quotes.
+    pub(crate) as_json: Vec<bool>,
+}
+
+impl Uses {
+    pub(crate) fn none(columns: usize) -> Self {
+        Uses { in_header: vec![false; columns], as_json: vec![false; columns] }
+    }
+}
+
+/// Reads data, and refuses values that cannot be used.
+pub(crate) fn read(plan: &DataPlan, source: Source, uses: Uses) -> Result<Rows, Failure> {
+    let mut reading = Reading::of(plan, uses);
     match source {
         Source::Pieces(pieces) => {
             for piece in pieces {
@@ -99,19 +114,20 @@ struct Header {
 #[derive(Debug)]
 struct Taking {
     columns: Vec<String>,
-    in_headers: Vec<bool>,
+    uses: Uses,
     rows: Rows,
 }
 
 impl Reading {
-    fn of(plan: &DataPlan, in_headers: Vec<bool>) -> Self {
+    fn of(plan: &DataPlan, uses: Uses) -> Self {
         let text = match plan.format {
             DataFormat::Csv => Text::Csv(Csv::new(b','), None),
+            DataFormat::Ssv => Text::Csv(Csv::new(b';'), None),
             DataFormat::Tsv => Text::Csv(Csv::new(b'\t'), None),
             DataFormat::Jsonl => Text::Jsonl(Jsonl::new(&plan.columns)),
         };
         let rows = Rows::of_columns(plan.columns.len());
-        Reading { text, taking: Taking { columns: plan.columns.clone(), in_headers, rows } }
+        Reading { text, taking: Taking { columns: plan.columns.clone(), uses, rows } }
     }
 
     fn feed(&mut self, bytes: &[u8]) -> Result<(), Broken> {
@@ -175,13 +191,20 @@ impl Taking {
         Ok(())
     }
 
-    /// Refuses values that would break the line of a header, or are too long.
+    /// Refuses values that would break the line of a header or JSON, or are too long.
     fn check<'a>(&self, line: u64, values: impl Iterator<Item = &'a [u8]>) -> Result<(), Broken> {
         let mut len = 0;
-        for (value, (column, in_header)) in values.zip(self.columns.iter().zip(&self.in_headers)) {
+        for (index, (value, column)) in values.zip(&self.columns).enumerate() {
             let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
             len += value.len();
-            if *in_header && value.iter().any(breaks) {
+            if self.uses.as_json[index] && !is_json_value(value) {
+                let what = format!(
+                    "has in '{column}' what is no JSON, and {{{column}}} has no quotes around it: \
+                     write {{{column}|json}} for a text"
+                );
+                return Err(Broken { line: Some(line), what });
+            }
+            if self.uses.in_header[index] && value.iter().any(breaks) {
                 let what =
                     format!("has more than one line in '{column}', which stands in a header");
                 return Err(Broken { line: Some(line), what });
@@ -208,20 +231,25 @@ mod tests {
             columns: columns.iter().map(|column| (*column).to_owned()).collect(),
             order: DataOrder::Sequential,
         };
-        let in_headers = columns.iter().map(|column| column.starts_with("x-")).collect();
+        let begin = |with| columns.iter().map(|column| column.starts_with(with)).collect();
+        let uses = Uses { in_header: begin("x-"), as_json: begin("json") };
         let pieces = text.as_bytes().chunks(7).map(<[u8]>::to_vec).collect();
-        read(&plan, Source::Pieces(pieces), in_headers).map_err(|failure| failure.to_string())
+        read(&plan, Source::Pieces(pieces), uses).map_err(|failure| failure.to_string())
     }
 
     #[test]
     fn only_the_columns_that_are_used_are_kept_in_the_order_asked_for() {
         let csv = "id,name,x-key\n1,anna,k1\n2,\"b,b\",k2\n";
+        let ssv = "id;name;x-key\n1;anna;k1\n2;b,b;k2\n";
         let tsv = "id\tname\tx-key\n1\tanna\tk1\n2\tb,b\tk2\n";
         let jsonl = "{\"id\":1,\"name\":\"anna\",\"x-key\":\"k1\"}\n\
                      {\"id\":2,\"name\":\"b,b\",\"x-key\":\"k2\",\"more\":[]}\n";
-        for (format, text) in
-            [(DataFormat::Csv, csv), (DataFormat::Tsv, tsv), (DataFormat::Jsonl, jsonl)]
-        {
+        for (format, text) in [
+            (DataFormat::Csv, csv),
+            (DataFormat::Ssv, ssv),
+            (DataFormat::Tsv, tsv),
+            (DataFormat::Jsonl, jsonl),
+        ] {
             let rows = read_text(format, &["x-key", "name"], text).expect("rows");
             assert_eq!(rows.count(), 2, "{format:?}");
             assert_eq!(rows.row(1).value(0), b"k2", "{format:?}");
@@ -242,6 +270,26 @@ mod tests {
         ] {
             let found = read_text(DataFormat::Csv, &["name"], text).err();
             assert_eq!(found.as_deref(), Some(refused), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_json_without_quotes_must_be_json() {
+        for (value, is_json) in [
+            ("7", true),
+            ("true", true),
+            ("\"\"\"a\"\"\"", true),
+            ("[1]", true),
+            ("anna", false),
+            ("", false),
+            ("1 2", false),
+        ] {
+            let text = format!("json,name\n{value},anna\n");
+            let found = read_text(DataFormat::Csv, &["json", "name"], &text);
+            assert_eq!(found.is_ok(), is_json, "{value} {found:?}");
+            if let Err(error) = found {
+                assert!(error.starts_with("line 2 has in 'json' what is no JSON"), "{error}");
+            }
         }
     }
 

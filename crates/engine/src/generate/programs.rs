@@ -98,7 +98,7 @@ impl Programs<'_> {
                 self.each(threads, || UdpEcho::new(messages.clone(), next()))
             }
             Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
-                let opening = exchange::opening(&opening)?;
+                let opening = exchange::opening(plan, &opening)?;
                 let (timeout_ns, part) = (plan.timeout_ns, &plan.part);
                 let own = random(seed, u64::from(part.index), 0);
                 let make = || {
@@ -108,7 +108,7 @@ impl Programs<'_> {
                 self.each_in(threads, make, Broadcasting::new)
             }
             Some(ExchangePlan::WsEcho { opening, payload_sha256, size, text, dialect }) => {
-                let opening = exchange::opening(&opening)?;
+                let opening = exchange::opening(plan, &opening)?;
                 let messages = exchange::messages(&payload_sha256, size, blobs)?;
                 let words = exchange::words(messages, text, dialect);
                 // Keys and masks are random.

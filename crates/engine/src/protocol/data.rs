@@ -27,6 +27,8 @@ pub struct DataPlan {
 pub enum DataFormat {
     /// Fields separated by commas; the first row names the columns.
     Csv,
+    /// The same, separated by semicolons, as spreadsheets write CSV where a comma is in numbers.
+    Ssv,
     /// The same, separated by tabs.
     Tsv,
     /// One JSON object per line.

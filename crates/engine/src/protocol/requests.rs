@@ -17,10 +17,10 @@ pub struct RequestPlan {
     pub headers: Vec<(String, String)>,
     /// The body's SHA-256 in hex (see `blob`), or null for none.
     pub body_sha256: Option<String>,
-    /// Whether placeholders are filled in at each send: `{counter}`, `{random}` and `{column}` of
-    /// the data, in path, header values and body. A body then gets its Content-Length. In a text
-    /// with a placeholder, `{{` stands for `{`. In a path, values are percent-encoded; `{+column}`
-    /// keeps reserved characters.
+    /// Whether placeholders are filled in at each send: `{counter}`, `{random}`, `{column}` of
+    /// the data and `{env:NAME}`, in path, header values and body. A body then gets its Content-Length. In a text
+    /// with a placeholder, `{{` stands for `{`. Values are escaped by where they go; `{+column}`
+    /// keeps reserved characters, `{column|raw}` all, and `{column|json}` makes JSON of a value.
     #[serde(default)]
     pub template: bool,
 }

@@ -34,6 +34,13 @@ pub struct ServePlan {
     /// What TLS is set up with, or null for none.
     #[serde(default)]
     pub tls: Option<ServeTlsPlan>,
+    /// A connection on which nothing comes or goes for so long is closed; null for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_ns: Option<u64>,
+    /// Connections of all threads that may be open at once; further ones are closed. Null for any
+    /// number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u32>,
 }
 
 /// What a server of HTTP/2 permits.
@@ -127,11 +134,19 @@ pub struct Served {
     /// Listeners that were closed because they did not read.
     #[serde(default)]
     pub slow: u64,
+    /// Connections that were closed because a request's head was half-sent for a minute, or
+    /// because nothing came for as long as the plan says.
+    #[serde(default)]
+    pub timed_out: u64,
+    /// Connections that were closed because there were as many as the plan permits.
+    #[serde(default)]
+    pub refused: u64,
 }
 
 trueload_meter::merged! {
     Served: accepted, open, open_peak, requests, responses, malformed, aborted, waiting, bytes_in,
-    bytes_out, handshakes_full, handshakes_resumed, tls_failed, deliveries, slow; keeps: at_ns
+    bytes_out, handshakes_full, handshakes_resumed, tls_failed, deliveries, slow, timed_out, refused;
+    keeps: at_ns
 }
 
 /// What a reference server of HTTP saw since the mark before, or since it began. Every request is counted once:

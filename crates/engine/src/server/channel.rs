@@ -29,6 +29,14 @@ impl Channel<'_> {
         }
     }
 
+    /// Whether the part before waits for a window; the next would only wait behind it.
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Channel::Http1 { .. } => false,
+            Channel::Stream { machine, stream } => machine.is_waiting_to_send(*stream),
+        }
+    }
+
     /// Appends a part of the body, and its end if it `ends`. Returns whether the client still wants
     /// it.
     pub(super) fn body(&mut self, content: &[u8], ends: bool, out: &mut Vec<u8>) -> bool {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use trueload_drive::Token;
 use trueload_wire::http1::request::RequestParser;
 use trueload_wire::http2::server::Server as Machine;
-use trueload_wire::tls;
+use trueload_wire::tls::{self, Stage};
 
 use super::faults::Slow;
 use super::response::Answer;
@@ -19,6 +19,12 @@ pub(super) struct Connection {
     pub(super) parser: RequestParser,
     /// Answers not yet sent because one before them waits.
     pub(super) pending: VecDeque<Pending>,
+    /// The first of these answers waits for room in the output.
+    held: bool,
+    /// Bytes that came while more answers than enough waited for room.
+    pub(super) unread: Vec<u8>,
+    /// The time since when a part of a head has been there without its end; 0 if there is none.
+    pub(super) half_since_ns: u64,
     /// TLS between the parser and the socket, if any.
     pub(super) tls: Option<Box<tls::server::Server>>,
     /// Number of requests up to now, counted only if faults may close the connection.
@@ -41,8 +47,22 @@ pub(super) enum Speaks {
 
 impl Connection {
     pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>, speaks: Speaks) -> Self {
-        let (parser, pending) = (RequestParser::default(), VecDeque::new());
-        Connection { token, parser, pending, tls, asked: 0, speaks }
+        Connection {
+            token,
+            parser: RequestParser::default(),
+            pending: VecDeque::new(),
+            held: false,
+            unread: Vec::new(),
+            half_since_ns: 0,
+            tls,
+            asked: 0,
+            speaks,
+        }
+    }
+
+    /// Whether it has this token, and is not lingering.
+    pub(super) fn is_served(&self, token: Token) -> bool {
+        self.token == token && !matches!(self.speaks, Speaks::Lingering)
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -61,6 +81,53 @@ impl Connection {
             Speaks::Lingering => false,
         }
     }
+
+    /// Whether a part of a head, or of what comes before it, has come, but not its end.
+    pub(super) fn is_within_head(&self) -> bool {
+        if self.tls.as_ref().is_some_and(|session| session.stage() == Stage::Handshaking) {
+            return true;
+        }
+        match &self.speaks {
+            Speaks::Http1 => self.parser.is_within_head(),
+            Speaks::Http2(http2) => http2.machine.is_within_head(),
+            Speaks::Undecided(matched) => *matched > 0,
+            Speaks::Lingering => false,
+        }
+    }
+
+    /// Whether something is to be done when the wait for this stream, or for the connection, is
+    /// over.
+    pub(super) fn waits_for(&self, stream: u32) -> bool {
+        match &self.speaks {
+            Speaks::Http2(http2) => stream == 0 || http2.pending.contains_key(&stream),
+            Speaks::Lingering => true,
+            _ => !self.pending.is_empty(),
+        }
+    }
+
+    /// Holds the first of the waiting answers until there is room, and all behind it.
+    pub(super) fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Ends the hold; false if there was none.
+    pub(super) fn release(&mut self) -> bool {
+        std::mem::take(&mut self.held) || self.is_held()
+    }
+
+    /// Whether answers wait for room in the output.
+    #[inline]
+    pub(super) fn is_held(&self) -> bool {
+        match &self.speaks {
+            Speaks::Http2(http2) => http2.is_held(),
+            _ => self.held,
+        }
+    }
+
+    /// Bytes that are written and not given to the driver yet.
+    pub(super) fn delayed_bytes(&self) -> usize {
+        if let Speaks::Http2(http2) = &self.speaks { http2.delayed.len() } else { 0 }
+    }
 }
 
 /// A connection that speaks HTTP/2.
@@ -69,12 +136,32 @@ pub(super) struct Http2 {
     pub(super) machine: Machine<Answer>,
     /// Answers that wait for their time, by stream.
     pub(super) pending: HashMap<u32, Pending>,
+    /// Streams whose due answers wait for room in the output.
+    pub(super) held: VecDeque<u32>,
+    /// Streams whose next part is due, and the one before it waits for a window.
+    pub(super) stalled: Vec<u32>,
     /// SETTINGS have been sent; until then, everything else is delayed.
     pub(super) opened: bool,
     pub(super) delayed: Vec<u8>,
 }
 
 impl Http2 {
+    pub(super) fn new(machine: Machine<Answer>, opened: bool) -> Self {
+        Http2 {
+            machine,
+            pending: HashMap::new(),
+            held: VecDeque::new(),
+            stalled: Vec::new(),
+            opened,
+            delayed: Vec::new(),
+        }
+    }
+
+    /// Whether output waits for room; before SETTINGS nothing is sent that could make some.
+    fn is_held(&self) -> bool {
+        self.opened && (!self.held.is_empty() || self.machine.is_full())
+    }
+
     /// Delays what was written until SETTINGS have been sent.
     #[inline]
     pub(super) fn delay(&mut self, out: &mut Vec<u8>) {

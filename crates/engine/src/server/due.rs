@@ -12,7 +12,7 @@ use super::connection::{Connection, NEVER_NS, Pending, Speaks};
 use super::faults::{self, Fault, Slow};
 use super::stream::{Next, Streamed};
 use super::waits::Wait;
-use super::{Closed, Server};
+use super::{Closed, OUTPUT_MOST, Server};
 
 /// Answers handed to the kernel at once: a hand-over is a small part of their own cost.
 const TOGETHER: usize = 16;
@@ -97,7 +97,7 @@ impl Server {
     }
 
     /// Sends the due answers of a connection.
-    fn send_due(&mut self, net: &mut impl Net, wait: Wait) {
+    pub(super) fn send_due(&mut self, net: &mut impl Net, wait: Wait) {
         let now_ns = net.now_ns();
         let place = self.connections.get_mut(wait.index as usize);
         let Some(mut connection) = place.and_then(Option::take) else {
@@ -107,9 +107,10 @@ impl Server {
             self.connections[wait.index as usize] = Some(connection);
             return;
         }
-        self.out.clear();
+        self.begin_output(net, &connection);
+        connection.release();
         let outcome = match connection.speaks {
-            Speaks::Lingering => return net.finish(connection.token),
+            Speaks::Lingering => return self.watch.finish(net, connection.token),
             Speaks::Http2(_) => match self.write_due_on_stream(net, &mut connection, wait) {
                 true => Outcome::GoesOn,
                 false => Outcome::Ends,
@@ -141,11 +142,14 @@ impl Server {
                 self.wait_for(token, 0, due_ns);
                 return Outcome::GoesOn;
             }
+            // Before a reset, the earlier answers must leave.
+            if !self.has_room() || (answer.fault == Fault::Reset && self.unsent > 0) {
+                connection.hold();
+                return Outcome::GoesOn;
+            }
             let next = match answer.fault {
                 // The earlier answers must arrive first.
-                Fault::Reset if !self.out.is_empty() || net.unsent_bytes(token) > 0 => {
-                    Next::Part(now_ns + HELD_NS)
-                }
+                Fault::Reset if !self.out.is_empty() => Next::Part(now_ns + HELD_NS),
                 Fault::Reset => return Outcome::Reset,
                 _ if answer.is_streamed() => {
                     let mut channel = Channel::Http1 { chunked: !answer.http10 };
@@ -189,7 +193,11 @@ impl Server {
                 return Outcome::Ends;
             }
         }
-        Outcome::GoesOn
+        let unread = std::mem::take(&mut connection.unread);
+        match self.take(net, connection, &unread) {
+            true => Outcome::GoesOn,
+            false => Outcome::Ends,
+        }
     }
 
     /// Writes the parts of a stream that are due, before the first of them its head; returns what
@@ -209,14 +217,26 @@ impl Server {
         });
         loop {
             let next = stream.next();
+            let is_due = matches!(next, Next::Part(due_ns) if due_ns <= now_ns);
+            let is_held = channel.is_full() || self.out.len() + self.unsent > OUTPUT_MOST;
+            if is_due && is_held {
+                stream.is_late = true;
+                return next;
+            }
             let wanted = match next {
-                Next::Part(due_ns) if due_ns <= now_ns => {
+                Next::Part(due_ns) if is_due => {
                     stream.write_part(&mut self.part);
-                    self.leaves(now_ns, due_ns);
+                    // A part that its client has held up says nothing of us.
+                    if !stream.is_late {
+                        self.leaves(now_ns, due_ns);
+                    }
                     channel.body(self.part.as_bytes(), false, &mut self.out)
                 }
                 Next::End => channel.body(stream.end().as_bytes(), true, &mut self.out),
-                _ => return next,
+                _ => {
+                    stream.is_late = false;
+                    return next;
+                }
             };
             match (wanted, next) {
                 (false, _) => return Next::Gone,
@@ -234,6 +254,9 @@ impl Server {
         channel: &mut Channel<'_>,
     ) -> Next {
         let answer = pending.answer;
+        if channel.is_full() {
+            return Next::Part(now_ns);
+        }
         if pending.slow.is_none() {
             self.note_fault(Fault::Slow);
             channel.head(&self.responses, answer, &mut self.out);

@@ -2,10 +2,11 @@
 //! one.
 //!
 //! A peer that takes nothing back is not read from any more once the driver's outbox is full.
+//! Nothing else is kept for it.
 
 use trueload_drive::{Net, PeerClose, Program, Token};
 
-use super::watch::Watch;
+use super::watch::{Overdue, Watch};
 
 /// TCP echo on one thread.
 #[derive(Debug)]
@@ -25,24 +26,38 @@ impl Program for Echo {
         self.watch.wake(|| None);
     }
 
-    fn handle_accepted(&mut self, _: &mut impl Net, token: Token) -> u32 {
-        self.watch.accepted();
+    fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32 {
+        self.watch.admit(net, token);
         token.index
     }
 
     #[inline]
     fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
+        self.watch.heard(net.now_ns(), token);
         self.watch.seen.bytes_in += bytes.len() as u64;
         self.watch.seen.bytes_out += bytes.len() as u64;
         net.send(token, bytes);
     }
 
     fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
-        self.watch.seen.open -= 1;
-        net.finish(token);
+        self.watch.closed(token);
+        self.watch.finish(net, token);
+    }
+
+    fn handle_drained(&mut self, net: &mut impl Net, _: u32, token: Token) {
+        self.watch.heard(net.now_ns(), token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
+        for (token, why) in self.watch.overdue(net.now_ns()) {
+            // Otherwise it has ended, and its client does not read the last of it.
+            if why == Overdue::Idle {
+                self.watch.seen.timed_out += 1;
+                self.watch.closed(token);
+            }
+            net.close(token);
+        }
+        self.watch.drop_past(net, |_| None);
         self.watch.look(net.now_ns());
     }
 

@@ -5,8 +5,6 @@
 //! stream here. Faults of HTTP/2 alone are refused streams, GOAWAY, windows that are never
 //! enlarged, and late SETTINGS.
 
-use std::collections::HashMap;
-
 use trueload_drive::{Net, Token};
 use trueload_wire::http2::frame::{ErrorCode, PREFACE};
 use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
@@ -18,7 +16,7 @@ use super::faults::Fault;
 use super::response::Answer;
 use super::stream::Next;
 use super::waits::Wait;
-use super::{Closed, Server};
+use super::{Closed, OUTPUT_MOST, QUEUED_MOST, Server};
 use crate::protocol::{FaultsPlan, Http2Plan};
 
 /// This many bytes of the preface distinguish HTTP/2: no HTTP/1 request begins with them.
@@ -90,8 +88,7 @@ impl Server {
         } else {
             self.wait_for(connection.token, 0, net.now_ns().saturating_add(settings_delay_ns));
         }
-        let (pending, delayed) = (HashMap::new(), Vec::new());
-        connection.speaks = Speaks::Http2(Box::new(Http2 { machine, pending, opened, delayed }));
+        connection.speaks = Speaks::Http2(Box::new(Http2::new(machine, opened)));
     }
 
     /// Reads requests from `bytes`, and answers those that need not wait. Returns whether the
@@ -107,6 +104,7 @@ impl Server {
         else {
             return false;
         };
+        http2.machine.set_room(OUTPUT_MOST.saturating_sub(self.unsent));
         let (mut rest, mut goes_on) = (bytes, true);
         let mut make = |head: RequestHead<'_>| Answer::to(head.method, head.path());
         while goes_on && let Some(event) = http2.machine.next(&mut rest, &mut self.out, &mut make) {
@@ -132,6 +130,12 @@ impl Server {
             };
         }
         goes_on &= !http2.machine.is_drained();
+        if goes_on && self.out.len() + self.unsent > QUEUED_MOST {
+            http2.machine.refuse_more(&mut self.out);
+            self.malformed();
+            goes_on = false;
+        }
+        self.wake_stalled(net.now_ns(), connection.token, &mut http2);
         connection.speaks = Speaks::Http2(http2);
         goes_on
     }
@@ -172,7 +176,8 @@ impl Server {
             return !answer.closes;
         }
         let plain = matches!(answer.fault, Fault::None | Fault::Error) && !answer.is_streamed();
-        if wait_ns == 0 && plain {
+        let has_room = self.has_room();
+        if wait_ns == 0 && plain && has_room {
             let (block, body) = self.responses.of_stream(answer);
             http2.machine.answer(stream, &block, body, &mut self.out);
             drop(block);
@@ -182,8 +187,42 @@ impl Server {
         let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
         http2.pending.insert(stream, Pending::new(due_ns, answer));
         self.watch.seen.waiting += 1;
-        self.wait_for(token, stream, due_ns);
+        match has_room || due_ns > now_ns {
+            true => self.wait_for(token, stream, due_ns),
+            false => http2.held.push_back(stream),
+        }
         true
+    }
+
+    /// Writes what has waited for room, as far as there is some now. Returns whether the connection
+    /// goes on.
+    fn go_on_with_streams(&mut self, net: &mut impl Net, connection: &mut Connection) -> bool {
+        let token = connection.token;
+        let Speaks::Http2(http2) = &mut connection.speaks else { return true };
+        http2.machine.set_room(OUTPUT_MOST.saturating_sub(self.unsent));
+        http2.machine.go_on(&mut self.out);
+        self.wake_stalled(net.now_ns(), token, http2);
+        let mut goes_on = true;
+        while goes_on
+            && self.has_room()
+            && let Speaks::Http2(http2) = &mut connection.speaks
+            && let Some(stream) = http2.held.pop_front()
+        {
+            goes_on = self.write_due_on_stream(net, connection, Wait::of(token, stream, 0));
+        }
+        goes_on
+    }
+
+    /// Goes on with the streams whose windows have opened.
+    fn wake_stalled(&mut self, now_ns: u64, token: Token, http2: &mut Http2) {
+        let Http2 { machine, stalled, .. } = http2;
+        stalled.retain(|stream| {
+            let is_stalled = machine.is_waiting_to_send(*stream);
+            if !is_stalled {
+                self.waits.push(Wait::of(token, *stream, now_ns));
+            }
+            is_stalled
+        });
     }
 
     /// Ends an answer. If it closes the connection, GOAWAY follows, unless the close is silent.
@@ -203,8 +242,8 @@ impl Server {
         self.record(|record| record.unanswered(now_ns, token.index, true));
     }
 
-    /// Writes the due answer of a stream, or SETTINGS that were delayed. Returns whether the
-    /// connection goes on.
+    /// Writes the due answer of a stream; for stream 0 SETTINGS that were delayed, and what has
+    /// waited for room. Returns whether the connection goes on.
     pub(super) fn write_due_on_stream(
         &mut self,
         net: &mut impl Net,
@@ -213,9 +252,16 @@ impl Server {
     ) -> bool {
         let Speaks::Http2(http2) = &mut connection.speaks else { return true };
         if wait.stream == 0 {
-            http2.opened = true;
-            http2.machine.open(&mut self.out);
-            self.out.append(&mut http2.delayed);
+            if !http2.opened {
+                http2.opened = true;
+                http2.machine.open(&mut self.out);
+                self.unsent -= http2.delayed.len();
+                self.out.append(&mut http2.delayed);
+            }
+            return self.go_on_with_streams(net, connection);
+        }
+        if !self.has_room() {
+            http2.held.push_back(wait.stream);
             return true;
         }
         let (now_ns, token) = (net.now_ns(), connection.token);
@@ -240,7 +286,13 @@ impl Server {
         match next {
             Next::Part(due_ns) => {
                 http2.pending.insert(wait.stream, pending);
-                self.wait_for(token, wait.stream, due_ns);
+                if due_ns > now_ns {
+                    self.wait_for(token, wait.stream, due_ns);
+                } else if http2.machine.is_waiting_to_send(wait.stream) {
+                    http2.stalled.push(wait.stream);
+                } else {
+                    http2.held.push_back(wait.stream);
+                }
                 return true;
             }
             Next::Cut | Next::Gone => {

@@ -14,6 +14,7 @@ mod due;
 mod echo;
 mod faults;
 mod http2;
+mod overdue;
 mod record;
 mod redirect;
 mod response;
@@ -37,13 +38,20 @@ pub use faults::{Fault, Faults};
 pub use record::{Closed, Interval, Record};
 use response::{Answer, Responses};
 pub use udp_echo::UdpEcho;
-use waits::Waits;
-pub use watch::Watch;
+use waits::{Wait, Waits};
+pub use watch::{Limits as ConnectionLimits, Watch};
 
 /// The interval at which counts are reported.
 const REPORT_NS: u64 = 250_000_000;
 /// Answers of one connection that may wait for their time; one more ends the connection.
 const WAITING_MOST: usize = 4096;
+/// Output of one connection that may wait until its client reads; further answers are not written
+/// before.
+const OUTPUT_MOST: usize = 256 * 1024;
+/// Output that ends a connection: frames that cannot wait, and whose client reads none of them.
+const QUEUED_MOST: usize = 2 * OUTPUT_MOST;
+/// Input behind so many answers that may wait for their client; more ends the connection.
+const UNREAD_MOST: usize = 512 * 1024;
 
 impl Served {
     /// Opens sealed bytes with a session, counts the result, and sends what the session has to say.
@@ -120,6 +128,8 @@ pub struct Server {
     /// The last request of any connection, and its answer.
     known: RequestMemory<Answer>,
     out: Vec<u8>,
+    /// Output of the connection being handled that is not with the kernel yet.
+    unsent: usize,
     /// The part of a stream that is being written.
     part: String,
     /// The HTTP/2 settings; none if only HTTP/1 is spoken.
@@ -144,6 +154,7 @@ impl Server {
             responses: Responses::default(),
             known: RequestMemory::default(),
             out: Vec::new(),
+            unsent: 0,
             part: String::new(),
             http2: None,
             tls,
@@ -181,6 +192,10 @@ impl Server {
         mut bytes: &[u8],
     ) -> bool {
         while !bytes.is_empty() {
+            if connection.is_held() && connection.pending.len() >= WAITING_MOST {
+                connection.unread.extend_from_slice(bytes);
+                return connection.unread.len() <= UNREAD_MOST;
+            }
             let parser = &mut connection.parser;
             if let Some(Repeated { count, len, made }) = self.known.recognise(parser, bytes) {
                 bytes = &bytes[len..];
@@ -229,7 +244,8 @@ impl Server {
         let (now_ns, token) = (net.now_ns(), connection.token);
         let plain = matches!(answer.fault, Fault::None | Fault::Error | Fault::Refuse);
         let plain = plain && !answer.is_streamed();
-        if connection.pending.is_empty() && wait_ns == 0 && plain {
+        let has_room = self.has_room();
+        if connection.pending.is_empty() && wait_ns == 0 && plain && has_room {
             self.responses.write(&mut self.out, answer);
             self.answered(now_ns, token.index, answer);
             return !answer.is_last();
@@ -238,9 +254,25 @@ impl Server {
         connection.pending.push_back(Pending::new(due_ns, answer));
         self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
-            self.wait_for(token, 0, due_ns);
+            match has_room || due_ns > now_ns {
+                true => self.wait_for(token, 0, due_ns),
+                false => connection.hold(),
+            }
         }
-        connection.pending.len() <= WAITING_MOST
+        connection.is_held() || connection.pending.len() <= WAITING_MOST
+    }
+
+    /// Begins to write to a connection.
+    #[inline]
+    fn begin_output(&mut self, net: &impl Net, connection: &Connection) {
+        self.out.clear();
+        self.unsent = net.unsent_bytes(connection.token) + connection.delayed_bytes();
+    }
+
+    /// Whether an answer may be written to the connection being handled.
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.out.len() + self.unsent <= OUTPUT_MOST
     }
 
     /// Counts a request. Returns its answer with any fault, and how long it has to wait.
@@ -363,11 +395,14 @@ impl Server {
             net.send(token, &self.out);
         }
         if goes_on {
+            if connection.is_held() && !net.hold_reading(token) {
+                self.wait_for(token, 0, net.now_ns());
+            }
             self.connections[token.index as usize] = Some(connection);
         } else if matches!(connection.speaks, Speaks::Http2(_)) {
             self.linger(net, connection);
         } else {
-            net.finish(token);
+            self.watch.finish(net, token);
             self.forget(net.now_ns(), &connection, Closed::ByServer);
         }
     }
@@ -399,7 +434,7 @@ impl Server {
         else {
             return;
         };
-        self.out.clear();
+        self.begin_output(net, &connection);
         let goes_on = match connection.tls {
             None => {
                 self.watch.seen.bytes_in += bytes.len() as u64;
@@ -408,6 +443,7 @@ impl Server {
             }
             Some(_) => self.take_sealed(net, &mut connection, bytes),
         };
+        self.note_half(net.now_ns(), &mut connection);
         self.flush(net, connection, goes_on);
     }
 
@@ -416,7 +452,7 @@ impl Server {
         let left = connection.waiting();
         self.watch.seen.aborted += left as u64;
         self.watch.seen.waiting -= left as u32;
-        self.watch.seen.open -= 1;
+        self.watch.closed(connection.token);
     }
 }
 
@@ -455,7 +491,7 @@ impl Program for Server {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        let Ok(tls) = self.watch.accept(net, token, self.tls.as_ref()) else {
+        let Some(tls) = self.watch.accept(net, token, self.tls.as_ref()) else {
             return token.index;
         };
         let speaks = match self.http2 {
@@ -468,13 +504,23 @@ impl Program for Server {
     }
 
     #[inline]
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
+        self.watch.heard(net.now_ns(), token);
         if !self.answer_known(net, key, bytes) {
             self.handle_bytes(net, key, bytes);
         }
         // A burst of requests must not hold up due answers.
         if self.waits.next_ns().is_some() {
             self.look_for_due(net);
+        }
+    }
+
+    /// Goes on with answers that have waited for room.
+    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        self.watch.heard(net.now_ns(), token);
+        let place = &mut self.connections[key as usize];
+        if place.as_mut().is_some_and(Connection::release) {
+            self.send_due(net, Wait::of(token, 0, 0));
         }
     }
 
@@ -487,7 +533,7 @@ impl Program for Server {
             let half_sent = connection.is_within_request();
             self.forget(net.now_ns(), &connection, Closed::ByClient { half_sent });
         }
-        net.finish(token);
+        self.watch.finish(net, token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
@@ -496,6 +542,7 @@ impl Program for Server {
         if now_ns >= self.watch.next_ns() {
             self.responses.refresh(net);
             self.record(|record| record.pass(now_ns));
+            self.end_overdue(net);
         }
         self.watch.look(now_ns);
     }

@@ -61,12 +61,14 @@ pub(super) struct Streamed {
     stall_ns: u64,
     began_ns: u64,
     sent: u32,
+    /// The next part is late because its client did not read those before.
+    pub(super) is_late: bool,
 }
 
 impl Streamed {
     /// A stream whose request came now; `stall_ns` is the length of a stall.
     pub(super) fn new(shape: Shape, fault: Fault, stall_ns: u64, now_ns: u64) -> Self {
-        Streamed { shape, fault, stall_ns, began_ns: now_ns, sent: 0 }
+        Streamed { shape, fault, stall_ns, began_ns: now_ns, sent: 0, is_late: false }
     }
 
     pub(super) fn next(&self) -> Next {

@@ -22,13 +22,23 @@ impl Wait {
     pub(super) fn of(token: Token, stream: u32, due_ns: u64) -> Self {
         Wait { due_ns, index: token.index, generation: token.generation, stream }
     }
+
+    pub(super) fn token(&self) -> Token {
+        Token { index: self.index, generation: self.generation }
+    }
 }
 
-/// All waits. A wait whose connection is gone stays until its time comes.
+/// Waits below this number are kept, whatever has become of their connections.
+const KEPT: usize = 1024;
+
+/// All waits. A wait whose connection is gone stays until its time comes, or until such waits could
+/// be the most.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     row: VecDeque<Wait>,
     others: BinaryHeap<Reverse<Wait>>,
+    /// The number of waits that were left when those that are past were dropped.
+    left: usize,
 }
 
 impl Waits {
@@ -38,6 +48,18 @@ impl Waits {
             self.row.push_back(wait);
         } else {
             self.others.push(Reverse(wait));
+        }
+    }
+
+    /// Drops the waits that nobody needs any more, once there are twice as many as needed the last
+    /// time.
+    pub(super) fn drop_past(&mut self, is_needed: impl Fn(&Wait) -> bool) {
+        if self.row.len() + self.others.len() > KEPT + 2 * self.left {
+            self.row.retain(&is_needed);
+            self.row.shrink_to(2 * self.row.len());
+            self.others.retain(|Reverse(wait)| is_needed(wait));
+            self.others.shrink_to(2 * self.others.len());
+            self.left = self.row.len() + self.others.len();
         }
     }
 

@@ -58,6 +58,8 @@ pub struct Wire {
     /// The connections whose sending side has ended, those that were closed, and those of the
     /// closed ones that were reset.
     pub ended: Vec<u32>,
+    /// The connections that are not read until their output has left.
+    pub held: Vec<u32>,
     pub closed: Vec<u32>,
     pub reset: Vec<u32>,
 }
@@ -152,6 +154,14 @@ impl Net for Wire {
     fn unsent_bytes(&self, token: Token) -> usize {
         let stuck = self.stuck == Some(token.index);
         if stuck { self.bytes_to(token.index).len() } else { 0 }
+    }
+
+    fn hold_reading(&mut self, token: Token) -> bool {
+        let holds = self.unsent_bytes(token) > 0;
+        if holds && !self.held.contains(&token.index) {
+            self.held.push(token.index);
+        }
+        holds
     }
 
     fn end_sending(&mut self, token: Token) {

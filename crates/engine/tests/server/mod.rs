@@ -2,6 +2,8 @@
 
 mod http2;
 mod streams;
+mod timeouts;
+mod unread;
 mod world;
 
 use std::time::Duration;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use trueload_drive::{Program, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval, Served};
-use trueload_engine::server::{Command, Faults, Report, Server, Watch};
+use trueload_engine::server::{Command, ConnectionLimits, Faults, Report, Server, Watch};
 
 use crate::common::{Wire, run_to};
 
@@ -50,10 +50,20 @@ impl World {
         })
     }
 
+    /// With these limits of connections, and with HTTP/2.
+    pub(super) fn limited(limits: ConnectionLimits) -> Self {
+        let http2 = Http2Plan { max_streams: 100 };
+        Self::of(limits, |server| server.with_record(0).with_http2(http2, None))
+    }
+
     fn with(habits: impl Fn(Server) -> Server) -> Self {
+        Self::of(ConnectionLimits::default(), habits)
+    }
+
+    fn of(limits: ConnectionLimits, habits: impl Fn(Server) -> Server) -> Self {
         let (commands, inbox) = channel();
         let (sink, reports) = channel();
-        let watch = Watch::new(0, inbox, Outlet::to(sink, |report| report));
+        let watch = Watch::new(0, inbox, Outlet::to(sink, |report| report)).with_limits(limits);
         let mut server = habits(Server::new(None, watch));
         let epoch = Duration::from_secs(NOVEMBER_1994_S);
         let mut wire = Wire { epoch, ..Wire::default() };

@@ -1,6 +1,7 @@
 //! The plan of a scenario over HTTP, as the front would send it to the engine. The engine makes the
 //! generators of it, so that nothing here names their parts.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -91,6 +92,7 @@ fn plan(scenario: &Scenario, bodies: &mut Bodies) -> GeneratePlan {
         stream: talk.and_then(|talk| talk.stream).map(stream),
         follow: talk.and_then(|talk| talk.follow),
         targets,
+        environment: BTreeMap::new(),
         data: talk.and_then(|talk| data(talk, bodies)),
         scenario: talk.map_or(Vec::new(), |talk| {
             let step = |(index, step)| self::step(talk, index, step, &expect, bodies);

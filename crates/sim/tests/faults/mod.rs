@@ -165,7 +165,10 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
             .collect();
         let body = case.body.as_deref().map(str::as_bytes);
         let texts = Texts { method: &case.method, path: "/", headers: &headers, body };
-        let text = Text::Http1(Template::of(&message::Template::new(&texts, Some(&[]))));
+        let text = Text::Http1(Template::of(&message::Template::new(
+            &texts,
+            Some(&message::Names::default()),
+        )));
         Target { text, whole: None, rules: rules.clone() }
     };
     let order = Mix::new(&[2, 1, 1]).unwrap();

@@ -210,6 +210,11 @@ impl RequestParser {
         self.at != At::RequestLine || self.head_bytes > 0
     }
 
+    /// Whether a part of the awaited request's head has come, but not its end.
+    pub fn is_within_head(&self) -> bool {
+        self.started() && matches!(self.at, At::RequestLine | At::Fields)
+    }
+
     /// The bytes held on the heap: method and target of a request that was split, or a refusal.
     pub fn buffered_bytes(&self) -> usize {
         self.aside.capacity() + self.refused.as_deref().map_or(0, size_of_val)

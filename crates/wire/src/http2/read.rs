@@ -144,7 +144,12 @@ impl Default for Reader {
 impl Reader {
     /// Whether a frame has begun and is not complete.
     pub fn is_within_frame(&self) -> bool {
-        self.open.is_some() || !(self.aside.is_empty() || self.handed_out)
+        self.open.is_some() || self.has_cut_frame()
+    }
+
+    /// Whether a frame other than DATA has begun and is not complete, or the head of any frame.
+    pub fn has_cut_frame(&self) -> bool {
+        !(self.aside.is_empty() || self.handed_out)
     }
 
     /// The bytes held on the heap.

@@ -221,7 +221,7 @@ mod tests {
     use crate::message::Texts;
 
     fn filled(texts: &Texts<'_>) -> Template {
-        Template::of("http", &message::Template::new(texts, Some(&[])))
+        Template::of("http", &message::Template::new(texts, Some(&message::Names::default())))
     }
 
     /// A request of this number, whose random numbers are 1000, 1001, ….
@@ -306,8 +306,9 @@ mod tests {
         let headers = headers(&[("Host", "a"), ("X", "{b}{+a}")]);
         let body = Some(&b"{a}{{a}"[..]);
         let texts = Texts { method: "PUT", path: "/{a}/{+a}/{b}", headers: &headers, body };
-        let columns = ["a", "b"].map(str::to_owned);
-        let template = Template::of("http", &message::Template::new(&texts, Some(&columns)));
+        let columns = ["a", "b"].map(str::to_owned).to_vec();
+        let names = message::Names { columns, ..message::Names::default() };
+        let template = Template::of("http", &message::Template::new(&texts, Some(&names)));
         assert!(template.has_column() && !filled(&texts).has_column());
         let (fields, len) = fields(&template, 1);
         assert_eq!(fields[2], ":path=/a%2Fb/a/b/%C3%BC");

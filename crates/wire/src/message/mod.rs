@@ -5,6 +5,7 @@
 
 mod book;
 pub(crate) mod cookies;
+pub(crate) mod fit;
 pub(crate) mod places;
 mod redirect;
 mod request;
@@ -13,7 +14,8 @@ mod rules;
 
 pub use book::{Book, Event, Head, Initials, Wants};
 pub use cookies::Site;
-pub use places::{BUILT_IN, Filling, Part, Turn, is_name, mark_used};
+pub use fit::is_json_value;
+pub use places::{BUILT_IN, Filling, Names, Part, Turn, is_name};
 pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};

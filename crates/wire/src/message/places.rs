@@ -1,19 +1,33 @@
-//! Placeholders in the texts of a request: `{counter}`, `{random}` and `{column}`; in a session also
-//! `{repeat}`, `{vu}` and the values that are taken from answers.
+//! Placeholders in the texts of a request: `{counter}`, `{random}`, `{column}` and `{env:NAME}`; in a
+//! session also `{repeat}`, `{vu}` and the values that are taken from answers.
 //!
 //! How it works: a text is cut into pieces once; filling it means going through the pieces. In a
 //! text that has a placeholder, `{{` stands for `{`. A text without one is sent as it stands, so
-//! that JSON needs no escaping. In a path, a column's value is percent-encoded as RFC 6570 expands
-//! `{name}` and `{+name}`; elsewhere both stand for the value as it is.
+//! that JSON needs no escaping. How a value is written depends on where it goes (`fit`).
 //!
 //! Must not know: where the values come from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use super::fit::{self, Body, Fit, InJson, Spot};
 
 /// Names that a session may use without taking a value first; other requests have the first two.
 pub const BUILT_IN: [&str; 4] = ["counter", "random", "repeat", "vu"];
 const NAME_BYTES_MOST: usize = 64;
 const ESCAPED: &[u8] = b"{{";
+const ENVIRONMENT: &[u8] = b"env:";
+/// Longest placeholder.
+const PLACE_BYTES_MOST: usize = 1024;
+
+/// The names of values that are known before a request is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The columns of data.
+    pub columns: Vec<String>,
+    /// The variables of the environment that requests use, and their values.
+    pub environment: BTreeMap<String, String>,
+}
 
 /// The values for the placeholders of one request.
 pub trait Filling {
@@ -62,83 +76,16 @@ pub(crate) enum Piece {
     Repeat,
     /// The number of the virtual user.
     User,
-    /// The value of a column of data, and what is kept of it as it is.
-    Column(usize, Kept),
-    /// A value that a step takes, by its index, and what is kept of it as it is.
-    Taken(usize, Kept),
+    /// The value of a column of data, and how it is written.
+    Column(usize, Fit),
+    /// A value that a step takes, by its index, and how it is written.
+    Taken(usize, Fit),
     /// The path that a session has written, and the number of its random placeholders.
     Path(u32),
     /// The Cookie line of a session.
     Cookies,
     /// The length of the body.
     Length,
-}
-
-/// The characters of a value that are sent as they are; the others are percent-encoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
-    /// All of them.
-    All,
-    /// Letters, digits and `-._~`.
-    Unreserved,
-    /// These and what has a meaning in a path: `:/?[]@!$&'()*+,;=`, and `%` before two hex digits.
-    Reserved,
-    /// All that does not end a path, so that a whole path can be a value.
-    Visible,
-}
-
-impl Kept {
-    /// The value percent-encoded; none if it is sent as it is.
-    fn encoded(self, value: &[u8]) -> Option<Vec<u8>> {
-        if self == Kept::All || value.iter().all(|byte| is_unreserved(*byte)) {
-            return None;
-        }
-        let mut out = Vec::with_capacity(3 * value.len());
-        for (at, byte) in value.iter().enumerate() {
-            let kept = match self {
-                Kept::All => true,
-                Kept::Unreserved => is_unreserved(*byte),
-                Kept::Reserved => {
-                    is_unreserved(*byte)
-                        || b":/?[]@!$&'()*+,;=".contains(byte)
-                        || is_encoded(&value[at..])
-                }
-                Kept::Visible => byte.is_ascii_graphic() && *byte != b'#',
-            };
-            if kept {
-                out.push(*byte);
-            } else {
-                out.extend(percent_encoded(*byte));
-            }
-        }
-        Some(out)
-    }
-
-    fn put(self, value: &[u8], put: &mut impl FnMut(Part<'_>)) {
-        match self.encoded(value) {
-            None => put(Part::Filled(value)),
-            Some(encoded) => put(Part::Filled(&encoded)),
-        }
-    }
-
-    /// The most bytes that one byte of a value takes.
-    fn bytes_most(self) -> usize {
-        if self == Kept::All { 1 } else { 3 }
-    }
-}
-
-pub(super) fn percent_encoded(byte: u8) -> [u8; 3] {
-    let [high, low] = [byte >> 4, byte & 15].map(|half| b"0123456789ABCDEF"[usize::from(half)]);
-    [b'%', high, low]
-}
-
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
-}
-
-/// Whether these bytes begin with a percent-encoded byte.
-fn is_encoded(bytes: &[u8]) -> bool {
-    matches!(bytes, [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
 }
 
 /// A part of a request while it is written.
@@ -172,8 +119,8 @@ impl Piece {
     ) {
         let number = match self {
             Piece::Fixed(bytes) => return put(Part::Fixed(bytes)),
-            Piece::Column(index, kept) => return kept.put(filling.column(*index), put),
-            Piece::Taken(index, kept) => return kept.put(filling.taken(*index), put),
+            Piece::Column(index, fit) => return put_value(filling.column(*index), *fit, put),
+            Piece::Taken(index, fit) => return put_value(filling.taken(*index), *fit, put),
             Piece::Path(randoms) => {
                 *drawn += randoms;
                 return put(Part::Filled(filling.path()));
@@ -199,13 +146,19 @@ impl Piece {
     pub(crate) fn len_most(&self, value_most: usize) -> usize {
         match self {
             Piece::Fixed(bytes) => bytes.len(),
-            Piece::Column(_, kept) | Piece::Taken(_, kept) => {
-                value_most.saturating_mul(kept.bytes_most())
-            }
+            Piece::Column(_, fit) | Piece::Taken(_, fit) => fit.len_most(value_most),
             // Only requests of sessions have these, and no longest one.
             Piece::Path(_) | Piece::Cookies => 0,
             _ => DIGITS_MOST,
         }
+    }
+}
+
+fn put_value(value: &[u8], fit: Fit, put: &mut impl FnMut(Part<'_>)) {
+    if fit.keeps(value) {
+        put(Part::Filled(value));
+    } else {
+        put(Part::Filled(&fit.written(value)));
     }
 }
 
@@ -235,6 +188,17 @@ pub(crate) fn randoms(pieces: &[Piece]) -> u32 {
     pieces.iter().map(of).sum()
 }
 
+/// The columns that fill these pieces and fulfil a condition.
+pub(crate) fn columns(
+    pieces: &[Piece],
+    is_meant: impl Fn(Fit) -> bool,
+) -> impl Iterator<Item = usize> {
+    pieces.iter().filter_map(move |piece| match piece {
+        Piece::Column(index, fit) if is_meant(*fit) => Some(*index),
+        _ => None,
+    })
+}
+
 pub(crate) fn has_column(pieces: &[Piece]) -> bool {
     pieces.iter().any(|piece| matches!(piece, Piece::Column(..)))
 }
@@ -246,19 +210,10 @@ pub fn is_name(name: &[u8]) -> bool {
     starts && name.len() <= NAME_BYTES_MOST && name.iter().all(follows)
 }
 
-/// The name of the place that a text begins with.
-fn name_at(text: &[u8]) -> Option<&str> {
-    let inside = text.strip_prefix(b"{")?;
-    let end = inside.iter().take(NAME_BYTES_MOST + 1).position(|byte| *byte == b'}')?;
-    let name = &inside[..end];
-    std::str::from_utf8(name).ok().filter(|name| is_name(name.as_bytes()))
-}
-
 /// Cuts texts at their placeholders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
-    /// The names of the columns of data.
-    pub(crate) columns: &'a [String],
+    pub(crate) names: &'a Names,
     /// In a session, the names of values that earlier steps take from their answers.
     pub(crate) taken: Option<&'a [String]>,
 }
@@ -266,60 +221,79 @@ pub(crate) struct Places<'a> {
 impl Places<'_> {
     /// Cuts a text. One without placeholders is one piece, an empty one none. An error is the name
     /// of a session's value that is not known.
-    pub(crate) fn cut(self, text: &[u8], in_path: bool) -> Result<Box<[Piece]>, String> {
+    pub(crate) fn cut(self, text: &[u8], spot: Spot) -> Result<Box<[Piece]>, String> {
         let mut pieces = Pieces::default();
-        pieces.text(text, self, in_path)?;
+        pieces.text(text, self, spot)?;
         pieces.cut();
         Ok(pieces.done.into())
     }
 
-    /// The placeholder that a text begins with: its length, and its piece or the name of a
-    /// session's value that is not known.
-    fn at(self, text: &[u8], in_path: bool) -> Option<(usize, Result<Piece, String>)> {
-        let name = name_at(text);
-        let piece = match (name, self.taken) {
-            (Some("counter"), _) => Piece::Counter,
-            (Some("random"), _) => Piece::Random,
-            (Some("repeat"), Some(_)) => Piece::Repeat,
-            (Some("vu"), Some(_)) => Piece::User,
-            (_, taken) => {
-                if let Some((len, index, plus)) = self.column_at(text) {
-                    let kept = match (in_path, plus) {
-                        (false, _) => Kept::All,
-                        (true, false) => Kept::Unreserved,
-                        (true, true) => Kept::Reserved,
-                    };
-                    return Some((len, Ok(Piece::Column(index, kept))));
-                }
-                let (name, kept) = (name?, if in_path { Kept::Visible } else { Kept::All });
-                match taken?.iter().position(|known| known == name) {
-                    Some(index) => Piece::Taken(index, kept),
-                    None => return Some((name.len() + 2, Err(name.to_owned()))),
-                }
+    /// Cuts a body. In one that is JSON, whatever its places become, values are written as JSON.
+    pub(crate) fn cut_body(self, body: &[u8], kind: Body) -> Result<Box<[Piece]>, String> {
+        if kind == Body::Json || kind == Body::Unnamed {
+            let pieces = self.cut(body, Spot::Json(InJson::default()))?;
+            let text = with_digits(&pieces);
+            if fit::is_json(&text) && (kind == Body::Json || begins_json(&text)) {
+                return Ok(pieces);
             }
-        };
-        Some((name?.len() + 2, Ok(piece)))
+        }
+        self.cut(body, if kind == Body::Form { Spot::Form } else { Spot::Other })
     }
 
-    /// The placeholder of a column that a text begins with: its length, the column's index, and
-    /// whether it is written with a plus.
-    fn column_at(self, text: &[u8]) -> Option<(usize, usize, bool)> {
-        let text = text.strip_prefix(b"{")?;
-        let (plus, rest) = text.strip_prefix(b"+").map_or((false, text), |rest| (true, rest));
-        let name = &rest[..rest.iter().position(|byte| *byte == b'}')?];
-        let index = self.columns.iter().position(|column| column.as_bytes() == name)?;
-        Some((name.len() + 2 + usize::from(plus), index, plus))
+    /// The placeholder that a text begins with: its length, and its piece or the name of a
+    /// session's value that is not known.
+    fn at(self, text: &[u8], spot: Spot) -> Option<(usize, Result<Piece, String>)> {
+        let inside = text.strip_prefix(b"{")?;
+        let end = inside.iter().take(PLACE_BYTES_MOST).position(|byte| *byte == b'}')?;
+        let inside = &inside[..end];
+        let (name, fit) = fit::named(inside, spot);
+        if inside.starts_with(b"+") && name.starts_with(ENVIRONMENT) {
+            return None;
+        }
+        Some((end + 2, self.piece(name, fit)?))
+    }
+
+    /// The piece for a name, if it is that of a value.
+    fn piece(self, name: &[u8], fit: Fit) -> Option<Result<Piece, String>> {
+        if let Some(name) = name.strip_prefix(ENVIRONMENT) {
+            // The front refuses one that is not set; of `{{env:NAME}` nobody asks the value.
+            let name = str::from_utf8(name).ok().filter(|name| is_name(name.as_bytes()))?;
+            let value = self.names.environment.get(name).map_or("", String::as_str);
+            return Some(Ok(Piece::Fixed(fit.of_text().written(value.as_bytes()).into())));
+        }
+        Some(Ok(match (name, self.taken) {
+            (b"counter", _) => Piece::Counter,
+            (b"random", _) => Piece::Random,
+            (b"repeat", Some(_)) => Piece::Repeat,
+            (b"vu", Some(_)) => Piece::User,
+            (_, taken) => {
+                let index = |names: &[String]| names.iter().position(|one| one.as_bytes() == name);
+                if let Some(column) = index(&self.names.columns) {
+                    return Some(Ok(Piece::Column(column, fit)));
+                }
+                let taken = taken.filter(|_| is_name(name))?;
+                match index(taken) {
+                    Some(index) => Piece::Taken(index, fit),
+                    None => return Some(Err(String::from_utf8_lossy(name).into_owned())),
+                }
+            }
+        }))
     }
 }
 
-/// Marks the columns that a text has a placeholder of; `used` has a place for each.
-pub fn mark_used(columns: &[String], text: &[u8], used: &mut [bool]) {
-    let places = Places { columns, taken: None };
-    for piece in places.cut(text, false).iter().flatten() {
-        if let Piece::Column(index, _) = piece {
-            used[*index] = true;
-        }
-    }
+/// Whether a body may be an object or a list.
+fn begins_json(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// A text with a digit in each of its places.
+fn with_digits(pieces: &[Piece]) -> Vec<u8> {
+    let digit: &[u8] = b"1";
+    let texts = pieces.iter().map(|piece| match piece {
+        Piece::Fixed(bytes) => bytes,
+        _ => digit,
+    });
+    texts.collect::<Vec<_>>().concat()
 }
 
 /// Pieces under construction.
@@ -356,8 +330,8 @@ impl Pieces {
     }
 
     /// Adds a text, cut at its placeholders if it has any.
-    fn text(&mut self, text: &[u8], places: Places<'_>, in_path: bool) -> Result<(), String> {
-        if !(0..text.len()).any(|at| places.at(&text[at..], in_path).is_some()) {
+    fn text(&mut self, text: &[u8], places: Places<'_>, mut spot: Spot) -> Result<(), String> {
+        if !(0..text.len()).any(|at| places.at(&text[at..], spot).is_some()) {
             self.fixed(text);
             return Ok(());
         }
@@ -366,10 +340,11 @@ impl Pieces {
             let taken = if rest.starts_with(ESCAPED) {
                 self.pending.push(b'{');
                 ESCAPED.len()
-            } else if let Some((len, piece)) = places.at(rest, in_path) {
-                self.place(piece?);
+            } else if let Some((len, piece)) = places.at(rest, spot) {
+                self.add(&[piece?]);
                 len
             } else {
+                spot.pass(*first);
                 self.pending.push(*first);
                 1
             };
@@ -414,13 +389,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NONE: Places<'static> = Places { taken: Some(&[]), columns: &[] };
-
-    fn shown(text: &str, in_path: bool) -> Result<String, String> {
+    fn shown(text: &str, spot: Spot) -> Result<String, String> {
         let taken = ["token", "id-2"].map(str::to_owned);
-        let columns = ["user", "a.b"].map(str::to_owned);
-        let places = Places { taken: Some(&taken), columns: &columns };
-        let cut = places.cut(text.as_bytes(), in_path)?;
+        let columns = ["user", "a.b"].map(str::to_owned).to_vec();
+        let environment = [("KEY".to_owned(), "k {user} \"{{".to_owned())].into();
+        let names = Names { columns, environment };
+        let places = Places { taken: Some(&taken), names: &names };
+        let cut = places.cut(text.as_bytes(), spot)?;
         let piece = |piece: &Piece| match piece {
             Piece::Fixed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             place => format!("<{place:?}>"),
@@ -442,29 +417,77 @@ mod tests {
             ("{ token }{repeat}{random", "{ token }<Repeat>{random"),
             (r#"{"user":"{user}"}"#, r#"{"user":"<Column(0, All)>"}"#),
             (r#"{"a":{"b":{a.b}}}"#, r#"{"a":{"b":<Column(1, All)>}}"#),
-            ("{+user}{{user}{+token}{c.d}", "<Column(0, All)>{user}{+token}{c.d}"),
+            ("Bearer {env:KEY}", r#"Bearer k {user} "{{"#),
+            ("{{env:KEY} {env:} {env:KEY", "{env:KEY} {env:} {env:KEY"),
+            ("{+user}{{user}{+token}{c.d}", "<Column(0, All)>{user}<Taken(0, All)>{c.d}"),
+            ("{user|raw}{token|json}", "<Column(0, All)><Taken(0, All, json)>"),
+            ("{user|xml}{user|}{|raw}{counter|raw}", "{user|xml}{user|}{|raw}<Counter>"),
         ] {
-            assert_eq!(shown(text, false).as_deref(), Ok(cut), "{text}");
+            assert_eq!(shown(text, Spot::Other).as_deref(), Ok(cut), "{text}");
         }
-        assert_eq!(shown("/{page}", false), Err("page".to_owned()));
+        assert_eq!(shown("/{page}", Spot::Path), Err("page".to_owned()));
     }
 
     #[test]
-    fn in_a_path_a_plus_keeps_the_reserved_characters_of_a_column() {
-        let cut = shown("/{user}/{+user}?t={token}", true);
-        let found = "/<Column(0, Unreserved)>/<Column(0, Reserved)>?t=<Taken(0, Visible)>";
-        assert_eq!(cut.as_deref(), Ok(found));
+    fn where_a_value_goes_decides_how_it_is_written() {
+        let json = Spot::Json(InJson::default());
+        for (spot, text, cut) in [
+            (
+                Spot::Path,
+                "/{user}/{+user}/{user|raw}?t={token}&j={token|json}",
+                "/<Column(0, Unreserved)>/<Column(0, Reserved)>/<Column(0, Legal)>\
+                 ?t=<Taken(0, Unreserved)>&j=<Taken(0, Unreserved, json)>",
+            ),
+            (Spot::Path, "/?key={env:KEY}", "/?key=k%20%7Buser%7D%20%22%7B%7B"),
+            (Spot::Form, "a={user}&{token|raw}", "a=<Column(0, Unreserved)>&<Taken(0, All)>"),
+            (
+                json,
+                r#"{"a":"\\\"{user}{user|raw}","b":{user},"c":{token|json},"d":"{token|json}"}"#,
+                r#"{"a":"\\\"<Column(0, Text)><Column(0, All)>","b":<Column(0, Value)>,"c":<Taken(0, All, json)>,"d":"<Taken(0, Text, json)>"}"#,
+            ),
+            (
+                json,
+                r#"{"a":"{env:KEY}","b":{env:KEY}}"#,
+                r#"{"a":"k {user} \"{{","b":"k {user} \"{{"}"#,
+            ),
+            (json, r#"{"a":"{counter}","b":{vu}}"#, r#"{"a":"<Counter>","b":<User>}"#),
+        ] {
+            assert_eq!(shown(text, spot).as_deref(), Ok(cut), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_json_if_it_says_so_or_looks_like_it_whatever_fills_it() {
+        let taken = ["t".to_owned()];
+        let names = Names { columns: vec!["c".to_owned()], ..Names::default() };
+        let places = Places { taken: Some(&taken), names: &names };
+        let text = [Piece::Column(0, Fit::TEXT)];
+        for (body, kind, is_text) in [
+            (r#"{"a":"{c}"}"#, Body::Json, true),
+            (r#"{"a":"{c}"}"#, Body::Unnamed, true),
+            ("{\"a\":\"{c}\"}\n{\"b\":{t}{counter}}\n", Body::Json, true),
+            (r#""{c}""#, Body::Json, true),
+            (r#""{c}""#, Body::Unnamed, false),
+            (r#"{"a":"{c}""#, Body::Json, false),
+            (r#"{"a":"{c}"}"#, Body::Other, false),
+            (r#"[x "{c}"]"#, Body::Unnamed, false),
+        ] {
+            let cut = places.cut_body(body.as_bytes(), kind).expect("known names");
+            assert_eq!(cut.contains(&text[0]), is_text, "{body} {cut:?}");
+        }
     }
 
     proptest! {
         #[test]
         fn a_text_without_braces_is_sent_as_it_stands(text in "[^{]{0,64}") {
-            prop_assert_eq!(shown(&text, false), Ok(text));
+            prop_assert_eq!(shown(&text, Spot::Other), Ok(text));
         }
 
         #[test]
         fn any_bytes_are_cut_without_panic(text in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = NONE.cut(&text, true);
+            let places = Places { taken: Some(&[]), names: &Names::default() };
+            let _ = places.cut(&text, Spot::Path);
+            let _ = places.cut_body(&text, Body::Json);
         }
     }
 }

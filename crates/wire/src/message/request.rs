@@ -1,7 +1,8 @@
 //! One request in full, from which the one behind a redirect is made: with the same method and body,
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
-use super::places::{self, DIGITS_MOST, Filling, Piece, Places, decimal, fill};
+use super::fit::{Body, Spot};
+use super::places::{self, DIGITS_MOST, Filling, Names, Piece, Places, decimal, fill};
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
 const OF_BODY: [&str; 6] = [
@@ -103,37 +104,51 @@ pub struct Template {
 }
 
 impl Template {
-    /// A request; `columns` names its columns of data if its texts may have placeholders. Then the
-    /// Content-Length of a body is added.
-    pub fn new(texts: &Texts<'_>, columns: Option<&[String]>) -> Self {
-        let cut = |text: &[u8], in_path| match columns {
-            Some(columns) => Places { columns, taken: None }.cut(text, in_path),
-            None => Ok(fixed(text)),
-        };
+    /// A request; with `names` its texts may have placeholders, and the Content-Length of a body is
+    /// added.
+    pub fn new(texts: &Texts<'_>, names: Option<&Names>) -> Self {
         // Only the names of a session's values can be unknown.
-        Self::made(texts, columns.is_some(), cut).unwrap_or_default()
+        let places = names.map(|names| Places { names, taken: None });
+        Self::made(texts, places).unwrap_or_default()
+    }
+
+    /// The request of a step whose values have the names `taken`, which are all known.
+    pub fn of_step(texts: &Texts<'_>, names: &Names, taken: &[String]) -> Self {
+        Self::made(texts, Some(Places { names, taken: Some(taken) })).unwrap_or_default()
+    }
+
+    /// The same request with these headers. Their values may have any bytes.
+    pub fn with_headers(self, headers: Vec<(String, Vec<u8>)>) -> Self {
+        let header = |(name, value): (String, Vec<u8>)| (name.into_bytes(), fixed(&value));
+        Template { headers: headers.into_iter().map(header).collect(), ..self }
     }
 
     /// A session's request. An error is the name of a value that is not known.
     pub(crate) fn of_session(texts: &Texts<'_>, places: Places<'_>) -> Result<Self, String> {
-        Self::made(texts, true, |text, in_path| places.cut(text, in_path))
+        Self::made(texts, Some(places))
     }
 
-    fn made(
-        texts: &Texts<'_>,
-        adds_length: bool,
-        cut: impl Fn(&[u8], bool) -> Result<Box<[Piece]>, String>,
-    ) -> Result<Self, String> {
+    fn made(texts: &Texts<'_>, places: Option<Places<'_>>) -> Result<Self, String> {
+        let cut = |text: &[u8], spot| match places {
+            Some(places) => places.cut(text, spot),
+            None => Ok(fixed(text)),
+        };
         let header = |(name, value): &(String, String)| {
-            Ok((name.clone().into_bytes(), cut(value.as_bytes(), false)?))
+            Ok((name.clone().into_bytes(), cut(value.as_bytes(), Spot::Other)?))
+        };
+        let is_type = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
+        let content_type = texts.headers.iter().find(is_type).map(|(_, value)| value.as_str());
+        let body = |body| match places {
+            Some(places) => places.cut_body(body, Body::of(content_type)),
+            None => Ok(fixed(body)),
         };
         Ok(Template {
             method: texts.method.as_bytes().to_vec(),
-            target: cut(texts.path.as_bytes(), true)?,
+            target: cut(texts.path.as_bytes(), Spot::Path)?,
             headers: texts.headers.iter().map(header).collect::<Result<_, String>>()?,
             adds_cookies: false,
-            adds_length: adds_length && texts.body.is_some(),
-            body: texts.body.map(|body| cut(body, false)).transpose()?.unwrap_or_default(),
+            adds_length: places.is_some() && texts.body.is_some(),
+            body: texts.body.map(body).transpose()?.unwrap_or_default(),
         })
     }
 
@@ -141,6 +156,14 @@ impl Template {
     pub(crate) fn header(&self, wanted: &[u8]) -> Option<&[Piece]> {
         let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         named.map(|(_, value)| &**value)
+    }
+
+    /// For each column: whether a header has it, and whether it must be JSON where it goes.
+    pub fn mark_columns(&self, in_header: &mut [bool], as_json: &mut [bool]) {
+        let headers = self.headers.iter().flat_map(|(_, value)| places::columns(value, |_| true));
+        headers.for_each(|column| in_header[column] = true);
+        let values = places::columns(&self.body, |fit| fit.must_be_json());
+        values.for_each(|column| as_json[column] = true);
     }
 
     pub(crate) fn has_column(&self) -> bool {
@@ -221,7 +244,7 @@ mod tests {
         let headers = [pair("Host", "h:1"), pair("Content-Type", "text/plain"), pair("X", "a: b")];
         let body = Some(&b"\r\n\r\n"[..]);
         let texts = Texts { method: "POST", path: "/a?b", headers: &headers, body };
-        let request = Template::new(&texts, Some(&[])).fill(&());
+        let request = Template::new(&texts, Some(&Names::default())).fill(&());
         assert_eq!(
             written(&request),
             "POST /a?b HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/plain\r\nX: a: b\r\n\
@@ -240,7 +263,7 @@ mod tests {
         let headers = [pair("Host", "h"), pair("X", "{random}")];
         let body = Some(&b"{random} of {counter}"[..]);
         let texts = Texts { method: "PUT", path: "/{random}/{counter}", headers: &headers, body };
-        let cut = Template::new(&texts, Some(&[]));
+        let cut = Template::new(&texts, Some(&Names::default()));
         let request = cut.fill(&Nth);
         let mut expected = Vec::new();
         let template = http1::template::Template::of(&cut);

@@ -1,6 +1,6 @@
 //! Where a Location leads: the request target on the same server (RFC 3986 §5.2).
 
-use super::places::percent_encoded;
+use super::fit::{is_legal, percent_encoded};
 use super::redirect::{LOCATION_BYTES_MOST, Unfollowed};
 
 /// The server that is loaded. Only redirects to itself are followed.
@@ -132,10 +132,10 @@ fn joined(target: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends bytes, percent-encoded where they cannot stand in a request line.
+/// Appends bytes, percent-encoded where they cannot stand in a path or a query.
 fn encode(bytes: &[u8], out: &mut Vec<u8>) {
     for byte in bytes {
-        if byte.is_ascii_graphic() {
+        if is_legal(*byte) {
             out.push(*byte);
         } else {
             out.extend(percent_encoded(*byte));
@@ -222,7 +222,7 @@ mod tests {
             (false, "http://a:80800/x", Err(Malformed)),
             (false, "http://a:8x/x", Err(Malformed)),
             (false, "//", Err(Malformed)),
-            (false, "/\u{e9} \"x", Ok("/%C3%A9%20\"x")),
+            (false, "/\u{e9} \"x", Ok("/%C3%A9%20%22x")),
             (false, "1:2", Ok("/b/1:2")),
             (false, "/a:b", Ok("/a:b")),
         ] {

@@ -1,9 +1,11 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
+use super::coding::CONTENT_ENCODING;
 use super::extract::Extractor;
 use crate::message::cookies::SET_COOKIE;
+use crate::message::fit::Fit;
 use crate::message::places::{self, Piece, Places};
-use crate::message::{Initials, Site, Template, Texts, is_of_body};
+use crate::message::{Initials, Names, Site, Template, Texts, is_of_body};
 use crate::{http1, http2};
 
 /// A value that is taken from the answer to a step.
@@ -35,6 +37,8 @@ pub struct Step {
     pub(super) as_get: Option<Box<Step>>,
     /// The values that its headers use.
     in_headers: Vec<usize>,
+    /// The values that must be JSON where its body has them.
+    as_json: Vec<usize>,
     has_column: bool,
 }
 
@@ -44,10 +48,11 @@ pub struct Script {
     pub(super) steps: Vec<Step>,
     /// The names of the values that are taken.
     pub(super) values: Vec<String>,
-    /// The names of the columns of data.
-    columns: Vec<String>,
+    names: Names,
     /// For each value: a header uses it, so that it must be one line.
     pub(super) in_header: Vec<bool>,
+    /// For each value: it must be JSON where a body has it.
+    pub(super) as_json: Vec<bool>,
     pub(super) site: Site,
     /// Requests go over HTTP/2.
     http2: bool,
@@ -60,10 +65,10 @@ impl Script {
         Script { site, ..Script::default() }
     }
 
-    /// The same script, whose steps may use columns of data by these names. None of them may be the
-    /// name of a value.
-    pub fn with_columns(self, columns: &[String]) -> Self {
-        Script { columns: columns.to_vec(), ..self }
+    /// The same script, whose steps may use these names. No column of data may have the name of a
+    /// value.
+    pub fn with_names(self, names: Names) -> Self {
+        Script { names, ..self }
     }
 
     /// The same script, whose requests go over HTTP/2.
@@ -81,6 +86,7 @@ impl Script {
     pub fn add(&mut self, texts: &Texts<'_>, takes: Vec<Take>) -> Result<(), String> {
         let mut step = self.cut(texts)?;
         step.in_headers.iter().for_each(|value| self.in_header[*value] = true);
+        step.as_json.iter().for_each(|value| self.as_json[*value] = true);
         step.needs_body = takes.iter().any(|take| take.from.needs_body());
         step.initials = self.initials(&takes);
         step.takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
@@ -98,11 +104,14 @@ impl Script {
 
     /// Cuts the texts of a step, from whose answer nothing is taken yet.
     fn cut(&self, texts: &Texts<'_>) -> Result<Step, String> {
-        let places = Places { columns: &self.columns, taken: Some(&self.values) };
+        let places = Places { names: &self.names, taken: Some(&self.values) };
         let mut request = Template::of_session(texts, places)?;
         let has_column = request.has_column();
         let in_headers = request.headers.iter().flat_map(|(_, value)| value);
-        let in_headers = in_headers.filter_map(taken).collect();
+        let in_headers = in_headers.filter_map(taken).map(|(value, _)| value).collect();
+        let of_body = request.body.iter().filter_map(taken);
+        let as_json = of_body.filter(|(_, fit)| fit.must_be_json()).map(|(value, _)| value);
+        let as_json = as_json.collect();
         let of_path = [Piece::Path(places::randoms(&request.target))].into();
         let path = std::mem::replace(&mut request.target, of_path);
         let has_cookies = request.header(b"cookie").is_some();
@@ -121,6 +130,7 @@ impl Script {
             host: host.map(|(_, value)| value.as_bytes().into()).unwrap_or_default(),
             as_get: None,
             in_headers,
+            as_json,
             has_column,
         })
     }
@@ -132,7 +142,9 @@ impl Script {
             _ => None,
         });
         let location = self.follows.then_some(&b"location"[..]);
-        Initials::of(taken.chain([SET_COOKIE]).chain(location))
+        let needs_body = takes.iter().any(|take| take.from.needs_body());
+        let coding = needs_body.then_some(CONTENT_ENCODING.as_bytes());
+        Initials::of(taken.chain([SET_COOKIE]).chain(location).chain(coding))
     }
 
     /// The index of a value, which is added if it is new.
@@ -140,6 +152,7 @@ impl Script {
         self.values.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.values.push(name);
             self.in_header.push(false);
+            self.as_json.push(false);
             self.values.len() - 1
         })
     }
@@ -155,10 +168,10 @@ impl Script {
     }
 }
 
-/// The index of the taken value that fills a place.
-fn taken(piece: &Piece) -> Option<usize> {
+/// The index of the taken value that fills a place, and how it is written.
+fn taken(piece: &Piece) -> Option<(usize, Fit)> {
     match piece {
-        Piece::Taken(index, _) => Some(*index),
+        Piece::Taken(index, fit) => Some((*index, *fit)),
         _ => None,
     }
 }

@@ -101,13 +101,13 @@ impl<F: Filling> Filling for Filled<'_, F> {
 
 #[cfg(test)]
 mod tests {
-    use crate::message::{Site, Texts};
+    use crate::message::{Names, Site, Texts};
     use std::time::Duration;
 
     use super::*;
     use crate::http2::hpack::Decoder;
     use crate::message::Turn;
-    use crate::session::{BODY_BYTES_MOST, Extractor, Take};
+    use crate::session::{BODY_BYTES_MOST, Extractor, Take, Untaken};
     use proptest::prelude::*;
 
     /// Fills every place of a column with the same value.
@@ -129,7 +129,8 @@ mod tests {
 
     fn script() -> Script {
         let site = Site { host: "h".to_owned(), secure: true };
-        let mut script = Script::new(site).with_columns(&["user".to_owned()]).over_http2();
+        let names = Names { columns: vec!["user".to_owned()], ..Names::default() };
+        let mut script = Script::new(site).with_names(names).over_http2();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let take = |value: &str, from| Take { value: value.to_owned(), from };
         let first = [pair("Host", "h:1"), pair("Connection", "keep-alive"), pair("A", "{random}")];
@@ -178,7 +179,7 @@ mod tests {
         let (first, second) = body.as_bytes().split_at(cut);
         session.note_body(script, first);
         session.note_body(script, second);
-        session.take(script, Duration::ZERO)
+        session.take(script, Duration::ZERO).is_ok()
     }
 
     #[test]
@@ -204,7 +205,7 @@ mod tests {
             let expected = [
                 ":method: GET",
                 ":scheme: https",
-                ":path: /items/7/8?3",
+                ":path: /items/7%2F8?3",
                 ":authority: h:1",
                 "authorization: Bearer t",
                 "cookie: s=1",
@@ -224,6 +225,26 @@ mod tests {
         assert!(!told(&mut session, &script, r#"{"other":"t"}"#, 3));
         let long = format!(r#"{{"token":"{}"}}"#, " ".repeat(BODY_BYTES_MOST));
         assert!(!told(&mut session, &script, &long, 3), "a body that is too long");
+    }
+
+    #[test]
+    fn values_are_taken_from_what_a_compressed_answer_means() {
+        use std::io::Write as _;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(br#"{"token":"t"}"#).expect("memory");
+        let body = encoder.finish().expect("memory");
+        for (coding, taken) in
+            [("gzip", Ok(())), ("br", Err(Untaken::Encoded)), ("identity", Err(Untaken::Missing))]
+        {
+            let (script, mut session) = (script(), Session::default());
+            session.begin(Turn::default());
+            session.note_head();
+            for (name, value) in [("x-id", "7"), ("content-encoding", coding)] {
+                session.note_field(&script, name.as_bytes(), value.as_bytes());
+            }
+            session.note_body(&script, &body);
+            assert_eq!(session.take(&script, Duration::ZERO), taken, "{coding}");
+        }
     }
 
     proptest! {

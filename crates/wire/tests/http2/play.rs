@@ -104,6 +104,7 @@ impl Play {
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> Disposition {
         self.take_in(bytes);
         self.write();
+        self.client.note_sent();
         self.link
     }
 
@@ -182,5 +183,5 @@ pub(crate) fn get(body: Option<&[u8]>) -> Template {
     let headers = [("Host".to_owned(), "a:80".to_owned())];
     let method = if body.is_some() { "POST" } else { "GET" };
     let texts = Texts { method, path: "/", headers: &headers, body };
-    Template::of("http", &message::Template::new(&texts, Some(&[])))
+    Template::of("http", &message::Template::new(&texts, Some(&message::Names::default())))
 }

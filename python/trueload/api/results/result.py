@@ -86,7 +86,7 @@ class Search:
         return tuple(
             SearchStep(
                 load=each.next.load,
-                stage=each.next.stage,
+                stage=each.next.purpose,
                 outcome=each.judgement.outcome,
                 why=each.judgement.why,
                 result=Result(records=(each.record,)),

@@ -293,7 +293,7 @@ def _step(taken: StepResult, metric: str) -> Step:
     values = [v.value for v in taken.judgement.values if v.threshold.metric == metric and timed]
     return Step(
         load=taken.next.load,
-        stage=taken.next.stage,
+        stage=taken.next.purpose,
         outcome=taken.judgement.outcome,
         latency=latency(taken.record).figures,
         decisive_ns=values[0] if values and math.isfinite(values[0]) else None,

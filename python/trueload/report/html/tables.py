@@ -155,7 +155,7 @@ def steps_table(search: Search) -> Grid:
     """The steps of a search, in the order of taking."""
     steps = search.steps[:ROWS_MAX]
     return Grid(
-        header=("stage", search.unit, *TABLED, "outcome"),
+        header=("purpose", search.unit, *TABLED, "outcome"),
         rows=tuple(
             (
                 step.stage,
@@ -166,7 +166,7 @@ def steps_table(search: Search) -> Grid:
             for step in steps
         ),
         title=f"Steps of the search: {search.name}",
-        left=frozenset({"stage", "outcome"}),
+        left=frozenset({"purpose", "outcome"}),
         marks=tuple(step.outcome for step in steps),
         named=0,
         note=search.sentence,

@@ -24,6 +24,7 @@ use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, send};
 pub use hub::Hub;
 
 use super::response::Responses;
+use super::watch::{HALF_NS, Overdue};
 use super::{Watch, seal};
 use desk::{Desk, NO_CODE, Standing};
 use hub::Segment;
@@ -31,7 +32,12 @@ use opening::{Opened, Place};
 
 /// A connection with more unsent bytes than this gets nothing more; the kernel's buffers hold some
 /// MB beyond that.
-const UNSENT_BYTES: usize = 4 * 1024 * 1024;
+const UNSENT_BYTES: usize = 768 * 1024;
+/// A connection may hold so much of what it sends and does not read: a message of the longest that
+/// the generator sends, and its echo.
+const ORDINARY_BYTES: usize = 2 * 1024 * 1024 + 64 * 1024;
+/// The connections that hold more, together: the protocol has longer messages, but few clients.
+const LARGE_BYTES: usize = 64 * 1024 * 1024;
 /// The time that a peer has to close once it was told to.
 const LINGER_NS: u64 = 1_000_000_000;
 /// The interval of Action Cable's pings.
@@ -43,6 +49,16 @@ struct Connection {
     state: State,
     /// TLS between the socket and the rest, if any.
     tls: Option<Box<tls::server::Server>>,
+    /// A part of the handshake has come.
+    is_half_sent: bool,
+    /// The bytes that it holds, if they are more than ordinary.
+    large: usize,
+}
+
+impl Connection {
+    fn is_opening(&self) -> bool {
+        matches!(self.state, State::Opening(_))
+    }
 }
 
 #[derive(Debug)]
@@ -77,6 +93,8 @@ pub struct Server {
     /// Connections that are closing, and until when.
     lingering: VecDeque<(u64, Token)>,
     next_ping_ns: u64,
+    /// The bytes of all connections that hold more than is ordinary.
+    large: usize,
 }
 
 impl Server {
@@ -97,6 +115,7 @@ impl Server {
             sealed: Vec::new(),
             lingering: VecDeque::new(),
             next_ping_ns: if dialect == Dialect::ActionCable { PING_NS } else { u64::MAX },
+            large: 0,
         }
     }
 
@@ -177,6 +196,11 @@ impl Server {
         let len = now.len() as u64;
         pass(net, &mut connection, now, &mut self.sealed);
         self.desk.watch.seen.bytes_out += len;
+        if !self.has_room_for(net, &mut connection) {
+            self.desk.watch.seen.malformed += 1;
+            net.close(token);
+            return self.forget(connection);
+        }
         self.connections[token.index as usize] = Some(connection);
         if self.desk.round.is_large() || (next != Next::GoesOn && !self.desk.round.is_empty()) {
             self.end_round(net);
@@ -186,6 +210,37 @@ impl Server {
             Next::Closes => self.linger(net, token),
             Next::Ends => self.finish(net, token),
         }
+    }
+
+    /// Notes how much a connection holds. Returns whether there is room for it.
+    fn has_room_for(&mut self, net: &impl Net, connection: &mut Connection) -> bool {
+        let State::Open(receiver, _) = &connection.state else { return true };
+        let held = receiver.buffered_bytes() + net.unsent_bytes(connection.token);
+        let large = if held > ORDINARY_BYTES { held } else { 0 };
+        self.large = self.large - connection.large + large;
+        connection.large = large;
+        large == 0 || self.large <= LARGE_BYTES
+    }
+
+    /// Ends connections on which too little happens: a handshake stays half-sent, nothing comes at
+    /// all, or the last bytes of an ended connection are not read.
+    fn end_overdue(&mut self, net: &mut impl Net) {
+        for (token, why) in self.desk.watch.overdue(net.now_ns()) {
+            let Some(Some(connection)) = self.place(token) else {
+                net.close(token);
+                continue;
+            };
+            if why == Overdue::Idle || connection.is_opening() {
+                self.desk.watch.seen.timed_out += 1;
+                self.finish(net, token);
+            }
+        }
+        let Server { desk, connections, .. } = self;
+        desk.watch.drop_past(net, |wait| {
+            let connection = connections.get(wait.index as usize).and_then(Option::as_ref);
+            let connection = connection.filter(|connection| connection.token == wait.token())?;
+            Some(if connection.is_opening() { wait.due_ns } else { 0 })
+        });
     }
 
     /// Ends our side after we sent a close; the peer has some time to end, too. If we closed at
@@ -211,15 +266,16 @@ impl Server {
         if let Some(session) = &mut connection.tls {
             seal(net, token, session, &[], false, &mut self.sealed);
         }
-        net.finish(token);
+        self.desk.watch.finish(net, token);
         self.forget(connection);
     }
 
     fn forget(&mut self, connection: Connection) {
+        self.large -= connection.large;
+        self.desk.watch.closed(connection.token);
         if let State::Open(_, mut standing) = connection.state {
             self.desk.leave(&mut standing);
         }
-        self.desk.watch.seen.open -= 1;
     }
 
     /// Sends the broadcasts of this round to all listeners, and then the receipts.
@@ -313,16 +369,18 @@ impl Program for Server {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        let Ok(tls) = self.desk.watch.accept(net, token, self.tls.as_ref()) else {
+        let Some(tls) = self.desk.watch.accept(net, token, self.tls.as_ref()) else {
             return token.index;
         };
         let state = State::Opening(Box::default());
-        self.connections[index] = Some(Connection { token, state, tls });
+        let connection = Connection { token, state, tls, is_half_sent: false, large: 0 };
+        self.connections[index] = Some(connection);
         token.index
     }
 
     #[inline]
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
+        self.desk.watch.heard(net.now_ns(), token);
         let Some(mut connection) = self.connections[key as usize].take() else {
             return;
         };
@@ -334,7 +392,18 @@ impl Program for Server {
             }
             Some(_) => self.take_sealed(net, &mut connection, bytes),
         };
+        if connection.is_opening() && !std::mem::replace(&mut connection.is_half_sent, true) {
+            self.desk.watch.look_again(token, net.now_ns() + HALF_NS);
+        }
         self.flush(net, connection, next);
+    }
+
+    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        self.desk.watch.heard(net.now_ns(), token);
+        if let Some(mut connection) = self.connections[key as usize].take() {
+            self.has_room_for(net, &mut connection);
+            self.connections[key as usize] = Some(connection);
+        }
     }
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _: PeerClose) {
@@ -343,7 +412,7 @@ impl Program for Server {
             self.desk.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
             self.forget(connection);
         }
-        net.finish(token);
+        self.desk.watch.finish(net, token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
@@ -361,6 +430,7 @@ impl Program for Server {
         }
         if now_ns >= self.desk.watch.next_ns() {
             self.responses.refresh(net);
+            self.end_overdue(net);
         }
         self.desk.watch.look(now_ns);
     }

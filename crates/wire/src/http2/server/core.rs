@@ -67,6 +67,9 @@ pub(super) struct Core<M> {
     last_taken: Option<u32>,
     idle_frames: u32,
     pub(super) resets: u32,
+    /// Output that may be written before bodies wait, and whether some have waited for it.
+    pub(super) room: usize,
+    pub(super) is_full: bool,
 }
 
 impl<M: Copy> Core<M> {
@@ -90,6 +93,8 @@ impl<M: Copy> Core<M> {
             last_taken: None,
             idle_frames: 0,
             resets: 0,
+            room: usize::MAX,
+            is_full: false,
         }
     }
 
@@ -112,6 +117,10 @@ impl<M: Copy> Core<M> {
 
     pub(super) fn waiting(&self) -> usize {
         self.waiting + usize::from(self.current.is_some())
+    }
+
+    pub(super) fn is_within_block(&self) -> bool {
+        self.block.is_open()
     }
 
     pub(super) fn is_reading(&self) -> bool {
@@ -398,6 +407,7 @@ impl<M: Copy> Core<M> {
                 return Err(Violation::of_connection(Overflow::CODE, why));
             }
             if let Some(by) = self.receive.release(len) {
+                self.receive.grant(by);
                 write_window_update(out, 0, by);
             }
         }
@@ -419,6 +429,7 @@ impl<M: Copy> Core<M> {
             }
             let more = if self.config.enlarges { open.receive.release(len) } else { None };
             if let Some(by) = more.filter(|_| !end_stream) {
+                open.receive.grant(by);
                 write_window_update(out, stream, by);
             }
         }

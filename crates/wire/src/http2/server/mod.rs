@@ -181,6 +181,17 @@ impl<M: Copy> Server<M> {
     pub fn is_within_request(&self) -> bool {
         self.core.is_reading() || self.reader.is_within_frame()
     }
+
+    /// Whether part of the preface or of a header section has come, but not its end.
+    pub fn is_within_head(&self) -> bool {
+        self.preface < PREFACE.len() || self.core.is_within_block() || self.reader.has_cut_frame()
+    }
+
+    /// Ends the connection of a client that lets output pile up, with `ENHANCE_YOUR_CALM`.
+    pub fn refuse_more(&mut self, out: &mut Vec<u8>) {
+        let why = "output is not read";
+        self.break_off(Violation::of_connection(ErrorCode::EnhanceYourCalm, why), out);
+    }
 }
 
 #[cfg(test)]

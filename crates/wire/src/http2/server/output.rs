@@ -1,4 +1,9 @@
 //! Output of the server: answers, as far as the windows allow.
+//!
+//! What waits for a window is not copied if it is a whole body: that stays where it is, and a stream
+//! that its client never reads takes no memory for it.
+
+use std::borrow::Cow;
 
 use super::Server;
 use super::core::Core;
@@ -9,7 +14,13 @@ impl<M: Copy> Server<M> {
     /// Answers a request with a block of fields and a body. Without a body the stream ends with the
     /// block. False if the request is gone.
     #[inline]
-    pub fn answer(&mut self, stream: u32, block: &[u8], body: &[u8], out: &mut Vec<u8>) -> bool {
+    pub fn answer(
+        &mut self,
+        stream: u32,
+        block: &[u8],
+        body: &'static [u8],
+        out: &mut Vec<u8>,
+    ) -> bool {
         let core = &mut self.core;
         let most = core.peer.frame_bytes as usize;
         let room = core.send.room().min(core.peer.window as usize).min(most);
@@ -24,8 +35,12 @@ impl<M: Copy> Server<M> {
             }
             return true;
         }
-        self.head(stream, block, body.is_empty(), out)
-            && (body.is_empty() || self.answer_body(stream, body, true, out))
+        if !self.head(stream, block, body.is_empty(), out) {
+            return false;
+        }
+        let rest = self.core.send_part(stream, body, true, out);
+        self.core.keep_rest(stream, rest.map(Cow::Borrowed));
+        true
     }
 
     /// Begins an answer whose body follows in parts. False if the request is gone.
@@ -60,15 +75,53 @@ impl<M: Copy> Server<M> {
     /// gone.
     pub fn answer_body(&mut self, stream: u32, part: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
         let core = &mut self.core;
-        let Some(open) = core.streams.open.get_mut(&stream) else { return false };
-        if open.phase != Phase::Answering || open.rest_ends {
+        let open = core.streams.open.get(&stream);
+        if open.is_none_or(|open| open.phase != Phase::Answering || open.rest_ends) {
             return false;
         }
+        let rest = core.send_part(stream, part, last, out);
+        core.keep_rest(stream, rest.map(|rest| Cow::Owned(rest.to_vec())));
+        true
+    }
+
+    /// Whether output of a stream waits for a window, or for room: a further part would only wait
+    /// behind it.
+    pub fn is_waiting_to_send(&self, stream: u32) -> bool {
+        self.core.streams.open.get(&stream).is_some_and(|open| !open.rest.is_empty())
+    }
+
+    /// Sets how many bytes there is room for in the output; bodies that wait for their windows wait
+    /// for it, too. What is answered now is not held up: the caller looks before it answers.
+    pub fn set_room(&mut self, bytes: usize) {
+        self.core.room = bytes;
+    }
+
+    /// Whether bodies wait for room in the output: [`Server::go_on`] sends them.
+    pub fn is_full(&self) -> bool {
+        self.core.is_full
+    }
+
+    /// Sends what has waited for room.
+    pub fn go_on(&mut self, out: &mut Vec<u8>) {
+        self.core.is_full = false;
+        self.core.send_what_waits(out);
+    }
+}
+
+impl<M: Copy> Core<M> {
+    /// Sends a part of a body as far as there is room, from where it is: a copy of a large body maps
+    /// fresh pages. Returns the rest of it, unless the stream has ended.
+    fn send_part<'a>(
+        &mut self,
+        stream: u32,
+        mut part: &'a [u8],
+        last: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
+        let open = self.streams.open.get_mut(&stream)?;
         open.rest_ends = last;
-        let mut part = part;
-        // What there is room for is sent from where it is: a copy of a large body maps fresh pages.
         while open.rest.is_empty() {
-            let room = core.send.room().min(open.send.room()).min(core.peer.frame_bytes as usize);
+            let room = self.send.room().min(open.send.room()).min(self.peer.frame_bytes as usize);
             let len = part.len().min(room);
             let ends = last && len == part.len();
             if len == 0 && !ends {
@@ -76,31 +129,42 @@ impl<M: Copy> Server<M> {
             }
             write_data(out, stream, &part[..len], ends);
             open.send.spend(len);
-            core.send.spend(len);
+            self.send.spend(len);
             part = &part[len..];
             if ends {
-                core.streams.open.remove(&stream);
-                return true;
+                self.streams.open.remove(&stream);
+                return None;
             }
         }
-        open.rest.extend(part);
-        true
+        Some(part)
     }
-}
 
-impl<M: Copy> Core<M> {
+    /// Keeps what a stream could not send, behind what waits already.
+    fn keep_rest(&mut self, stream: u32, rest: Option<Cow<'static, [u8]>>) {
+        let (Some(rest), Some(open)) = (rest, self.streams.open.get_mut(&stream)) else { return };
+        if open.rest.is_empty() {
+            open.rest = rest;
+        } else {
+            open.rest.to_mut().extend_from_slice(&rest);
+        }
+    }
+
     /// Sends one frame of the pending output of a stream. False if nothing is pending or there is
     /// no room.
     fn send_frame(&mut self, stream: u32, out: &mut Vec<u8>) -> bool {
         let Some(open) = self.streams.open.get_mut(&stream) else { return false };
+        if out.len() >= self.room && !open.rest.is_empty() {
+            self.is_full = true;
+            return false;
+        }
         let room = self.send.room().min(open.send.room()).min(self.peer.frame_bytes as usize);
         let len = open.rest.len().min(room);
         let ends = open.rest_ends && len == open.rest.len();
         if len == 0 && !ends {
             return false;
         }
-        write_data(out, stream, &open.rest.make_contiguous()[..len], ends);
-        open.rest.drain(..len);
+        write_data(out, stream, &open.rest[..len], ends);
+        open.advance(len);
         open.send.spend(len);
         self.send.spend(len);
         if ends {

@@ -1,5 +1,6 @@
 //! The open streams of a server, and what is known of the others.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -34,8 +35,18 @@ pub(super) struct Stream<M> {
     pub(super) length: Option<u64>,
     pub(super) received: u64,
     /// The output that waits for a window, and whether it ends the stream.
-    pub(super) rest: VecDeque<u8>,
+    pub(super) rest: Cow<'static, [u8]>,
     pub(super) rest_ends: bool,
+}
+
+impl<M> Stream<M> {
+    /// Notes that so many bytes of the waiting output were sent.
+    pub(super) fn advance(&mut self, len: usize) {
+        match &mut self.rest {
+            Cow::Borrowed(rest) => *rest = &rest[len..],
+            Cow::Owned(rest) => drop(rest.drain(..len)),
+        }
+    }
 }
 
 /// A hasher for stream numbers. A peer cannot choose them freely, because they must rise.

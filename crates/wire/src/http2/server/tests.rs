@@ -60,14 +60,14 @@ struct Play {
     events: Vec<Event<u8>>,
     out: Vec<u8>,
     answers: bool,
-    body: Vec<u8>,
+    body: &'static [u8],
 }
 
 impl Play {
     /// Answers each request at once, with these bytes.
-    fn answering(config: Config, body: &[u8]) -> Self {
+    fn answering(config: Config, body: &'static [u8]) -> Self {
         let (server, events, out) = (Server::new(config), Vec::new(), Vec::new());
-        Play { server, events, out, answers: true, body: body.to_vec() }
+        Play { server, events, out, answers: true, body }
     }
 
     fn waiting(config: Config) -> Self {
@@ -88,7 +88,7 @@ impl Play {
             if let Event::Request { stream, .. } = event
                 && self.answers
             {
-                assert!(self.server.answer(stream, OK, &self.body, &mut self.out));
+                assert!(self.server.answer(stream, OK, self.body, &mut self.out));
             }
         }
         assert!(rest.is_empty());
@@ -206,6 +206,48 @@ fn a_body_leaves_as_the_windows_open() {
     assert_eq!(play.sent(), ["SettingsAck", "DATA 3 14465 end"]);
     play.receive(&get(5));
     assert_eq!(play.sent()[1..], ["DATA 5 35535"], "as large as the peer permits");
+}
+
+#[test]
+fn bodies_that_may_leave_at_once_wait_for_room_in_the_output() {
+    let mut play = Play::answering(Config::default(), &[b'a'; 40_000]).opened();
+    play.receive(&[set(&[(4, 0)]), update(0, 1 << 20), get(1), get(3), get(5)].concat());
+    assert!(play.server.is_waiting_to_send(5) && !play.server.is_waiting_to_send(7));
+    play.out.clear();
+    play.server.set_room(30_000);
+    play.receive(&set(&[(4, 100_000)]));
+    let sent = play.sent();
+    assert_eq!(sent, ["SettingsAck", "DATA 1 16384", "DATA 3 16384"], "one frame of each in turn");
+    let mut rest = Vec::new();
+    while play.server.is_full() {
+        play.server.go_on(&mut play.out);
+        let sent = play.sent();
+        assert!(sent.len() <= 2, "{sent:?}");
+        rest.extend(sent);
+    }
+    let ended = rest.iter().filter(|sent| sent.ends_with("end")).count();
+    assert_eq!((rest.len(), ended), (7, 3), "{rest:?}");
+    assert_eq!(play.server.waiting(), 0);
+}
+
+#[test]
+fn a_stream_that_is_reset_takes_what_waits_of_its_answer_along() {
+    let mut play = Play::answering(Config::default(), &[b'a'; 40_000]).opened();
+    play.receive(&[set(&[(4, 0)]), get(1), raw(Kind::RST_STREAM, 0, 1, &[0, 0, 0, 8])].concat());
+    play.out.clear();
+    play.receive(&[set(&[(4, 100_000)]), update(0, 1 << 20)].concat());
+    assert_eq!(play.sent(), ["SettingsAck"]);
+}
+
+#[test]
+fn a_client_that_lets_output_pile_up_is_told_to_be_calm() {
+    let mut play = play();
+    play.receive(&get(1));
+    play.out.clear();
+    play.server.refuse_more(&mut play.out);
+    assert_eq!(play.sent(), ["GOAWAY 1 EnhanceYourCalm"]);
+    play.receive(&get(3));
+    assert!(play.sent().is_empty());
 }
 
 #[test]

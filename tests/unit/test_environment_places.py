@@ -1,0 +1,119 @@
+"""``{env:NAME}``: what requests take from the environment, and what is stored of it."""
+
+from __future__ import annotations
+
+import pytest
+from trueload.commands.request_flags import read_workload
+from trueload.errors import UserError
+from trueload.protocol.request_options import HttpOptions
+from trueload.request.environment import environment_of, fill_header, fill_in
+from trueload.request.redact import REDACTED, redact_command, redact_headers, redact_url
+from trueload.request.values import Request
+
+ENVIRON = {"KEY": "s3cret", "B": "b", "LINES": "a\nb", "BYTES": "\udcff", "EMPTY": ""}
+
+
+def asked(path: str = "/", header: str = "x", body: bytes | None = None) -> Request:
+    return Request(host="h", path=path, headers=(("X-Key", header),), body=body)
+
+
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        (asked(), {}),
+        (asked("/?key={env:KEY}"), {"KEY": "s3cret"}),
+        (asked(header="Bearer {env:KEY}{env:B}"), {"KEY": "s3cret", "B": "b"}),
+        (asked(body=b'{"a":"{env:KEY}","b":"{env:LINES}"}'), {"KEY": "s3cret", "LINES": "a\nb"}),
+        (asked(header="{env:EMPTY}"), {"EMPTY": ""}),
+        (asked(header="{{env:NO} {env:} {env:a b} {env:1} {ENV:KEY}"), {}),
+    ],
+)
+def test_a_request_has_the_variables_that_it_names(
+    request_: Request, found: dict[str, str]
+) -> None:
+    assert environment_of([request_], ENVIRON) == found
+
+
+@pytest.mark.parametrize(
+    ("request_", "message", "hint"),
+    [
+        (asked(header="{env:NO}"), "no variable NO is set", "{{env:NO}"),
+        (asked("/{env:NO}"), "no variable NO is set", "export NO"),
+        (asked(body=b"{env:NO}"), "no variable NO is set", "export NO"),
+        (asked(header="{env:LINES}"), "LINES has a control character", "line breaks"),
+        (asked("/{env:BYTES}"), "BYTES is not UTF-8", "UTF-8"),
+    ],
+)
+def test_a_variable_that_cannot_be_sent_is_refused(
+    request_: Request, message: str, hint: str
+) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        environment_of([request_], ENVIRON)
+    assert hint in (error.value.hint or "")
+
+
+def test_what_the_front_encodes_is_filled_there() -> None:
+    assert fill_in("me:{env:KEY}", ENVIRON) == "me:s3cret"
+    assert fill_in("me:{{env:KEY}{env:B}", ENVIRON) == "me:{env:KEY}b"
+    assert fill_in("me:{{x", ENVIRON) == "me:{{x"
+    assert fill_header("X: {env:KEY}", ENVIRON) == "X: s3cret"
+    with pytest.raises(UserError, match="LINES"):
+        fill_header("X: {env:LINES}", ENVIRON)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("Authorization", "Bearer {env:KEY}", "Bearer {env:KEY}"),
+        ("Authorization", "{env:KEY}", "{env:KEY}"),
+        ("X-Api-Key", "{env:KEY}{env:B}", "{env:KEY}{env:B}"),
+        ("X-Api-Key", "abc{env:B}", f"{REDACTED}{{env:B}}"),
+        ("Authorization", "Bearer abc", REDACTED),
+        ("Cookie", "sid={env:KEY}; a=b", f"{REDACTED}{{env:KEY}}{REDACTED}"),
+        ("Accept", "{env:B}", "{env:B}"),
+    ],
+)
+def test_the_text_is_what_is_shown_of_a_secret_header(name: str, value: str, shown: str) -> None:
+    once = redact_headers([(name, value)])
+    assert once == ((name, shown),)
+    assert redact_headers(once) == once
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["-H", "X-Api-Key: {env:KEY}"], None),
+        (["--header=Authorization: Bearer {env:KEY}"], None),
+        (["--user", "{env:B}:{env:KEY}"], None),
+        (["--user", "me:{env:KEY}"], ["--user", f"{REDACTED}{{env:KEY}}"]),
+        (["--curl", "curl h -u '{env:B}:{env:KEY}' -H 'X-Token: {env:KEY}'"], None),
+    ],
+)
+def test_the_text_is_what_is_stored_of_a_command(words: list[str], shown: list[str] | None) -> None:
+    assert list(redact_command(words)) == (words if shown is None else shown)
+
+
+def test_the_text_is_what_is_stored_of_a_url() -> None:
+    assert redact_url("http://h/?token={env:KEY}&a=1") == "http://h/?token={env:KEY}&a=1"
+    assert redact_url("http://h/?token=x{env:KEY}") == f"http://h/?token={REDACTED}{{env:KEY}}"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"header": ("X-Key: {env:NO}",)},
+        {"user": "me:{env:NO}"},
+        {"body": '{"a":"{env:NO}"}'},
+        {"curl": "curl http://h/ -H 'X-Key: {env:NO}'"},
+    ],
+)
+def test_an_unset_variable_is_refused_before_anything_is_sent(given: dict[str, object]) -> None:
+    url = None if "curl" in given else "http://127.0.0.1:1/"
+    with pytest.raises(UserError, match="no variable NO is set"):
+        read_workload(url, HttpOptions.of(given))
+
+
+def test_the_user_of_a_url_is_not_taken_from_the_environment() -> None:
+    with pytest.raises(UserError, match="cannot be taken from the environment") as error:
+        read_workload("http://me:{env:KEY}@h/", HttpOptions.of({}))
+    assert "--user" in (error.value.hint or "")
