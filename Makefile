@@ -201,8 +201,9 @@ docs: $(DOCS_LOCKED) ## the site of docs/, into build/site; a link that leads no
 	$(VENV)/docs/bin/zensical build --strict --config-file mkdocs.yml
 
 .PHONY: options
-options: setup ## write docs/options.md and the keyword arguments of Python from the declared settings
+options: setup ## write docs/options.md, docs/verdicts.md and the keyword arguments of Python from what is declared
 	$(BIN)/python tools/options.py
+	$(BIN)/python tools/verdicts.py
 
 .PHONY: conformance
 conformance: setup ## Autobahn against WebSocket (needs Python 2.7) and h2spec against HTTP/2 (needs Go); 77 without

@@ -4,7 +4,7 @@ The reference server runs on CPU 0 and the generator on CPU 1, one load after th
 the loads wrk is measured too. `perf record` samples the CPU clock with the kernel's stacks, because
 many virtual machines have no hardware counters. `perf stat` counts system calls; where perf cannot,
 strace does. The time per request comes from a run without either. Writes its section of
-docs/performance.md. Needs root. Exit code 2 when this machine cannot run it.
+docs/contributors/accuracy.md. Needs root. Exit code 2 when this machine cannot run it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cells import OURS
 from engine import Work
 from generators import PATIENCE_S, Took
 from machine import describe
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from placement import find_placement
 from process import BenchError, run
 from servers import reference
@@ -280,7 +280,7 @@ def main() -> int:
     """Measure, print Markdown, and write it into its section of the page."""
     parser = argparse.ArgumentParser(description="Where our generator's CPU time goes.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     try:
         if shutil.which("perf") is None:
@@ -294,7 +294,7 @@ def main() -> int:
         return 2
     print("\n".join(lines))
     if not options.no_page:
-        write_section(PERFORMANCE, "breakdown", lines)
+        write_section(ACCURACY, "breakdown", lines)
     return 0
 
 

@@ -31,7 +31,7 @@ from broadcasts import Cost, Shape, bare, build_bare, build_gorilla, gorilla, ou
 from engine import serving
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import BROADCAST, write_section
+from page import ACCURACY, write_section
 from process import BENCH, BenchError, prepare
 from results import Spread, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
@@ -169,7 +169,7 @@ def main() -> int:
     """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="CPU per delivery of a broadcast.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds ({ROUNDS})")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/broadcast.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     quiet = Quiet()
     try:
@@ -191,7 +191,7 @@ def main() -> int:
     lines += mark_table(marked)
     print("\n".join(lines))
     if options.rounds >= ROUNDS and not options.no_page:
-        write_section(BROADCAST, "broadcast", lines)
+        write_section(ACCURACY, "broadcast", lines)
     return exit_code(marked)
 
 

@@ -1,7 +1,7 @@
 """Simulate runs of known distributions: how often is the truth within the 95 % interval?
 
-`python bench/coverage.py` takes some minutes and writes its section of docs/accuracy.md. Nothing is
-measured: any machine gives the same table.
+`python bench/coverage.py` takes some minutes and writes its section of
+docs/contributors/accuracy.md. Nothing is measured: any machine gives the same table.
 """
 
 from __future__ import annotations

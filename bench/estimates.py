@@ -6,9 +6,9 @@ its limit, which is the truth. Then a control group leaves the generator only a 
 that it needed for that, so that the server idles, and the estimate is compared with the truth.
 
 `bench/estimates.py [ROUNDS]` takes ten servers that can be built on this machine, and at most 15
-minutes besides their builds; then it writes docs/throughput.md. `--only go/gin` measures one,
-`--servers 3` three. A server that is not at its limit with all of the generator's CPU has no known
-truth, and is left out. The server has CPU 0, the generator CPU 1. Needs root. Exit code 2 if
+minutes besides their builds; then it writes docs/contributors/accuracy.md. `--only go/gin` measures
+one, `--servers 3` three. A server that is not at its limit with all of the generator's CPU has no
+known truth, and is left out. The server has CPU 0, the generator CPU 1. Needs root. Exit code 2 if
 nothing could be measured.
 """
 
@@ -29,7 +29,7 @@ from typing import Any
 
 from counted import add_count
 from machine import describe
-from page import THROUGHPUT, write_section
+from page import ACCURACY, write_section
 from process import BenchError
 from servers import subject
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, find_setting
@@ -242,7 +242,7 @@ def main() -> int:
     lines = [str(describe()), "", *table(*found), "", str(quiet)]
     print("\n".join(lines))
     if len(found[0]) >= SERVERS and options.count >= ROUNDS:
-        write_section(THROUGHPUT, "estimates", lines)
+        write_section(ACCURACY, "estimates", lines)
     return 0
 
 

@@ -428,7 +428,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Faults of hosts, and what a user sees of them.")
     parser.add_argument("--only", action="append", default=[], help="faults whose key begins so")
     parser.add_argument("--way", action="append", choices=EVERY, help="one way to the hosts")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/reliability.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     faults = [each for each in FAULTS if each.key.startswith(tuple(options.only or [""]))]
     try:

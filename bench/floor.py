@@ -3,8 +3,8 @@
 `bare_loop.c` does the least that a generator on sockets can do, over an io_uring like ours, so its
 cost is the kernel's. Ours also parses, checks, times and accounts for each answer. Both take turns
 on CPU 1 while the reference server has CPU 0. Each ratio is of two consecutive runs. Writes its
-section of docs/performance.md. Needs gcc and Debian's liburing-dev. Exit code 2 when this machine
-cannot run it.
+section of docs/contributors/accuracy.md. Needs gcc and Debian's liburing-dev. Exit code 2 when this
+machine cannot run it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from conversation import converse
 from engine import Work
 from generators import PATIENCE_S
 from machine import describe
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from placement import Placement, Unknown, find_placement
 from process import BenchError, built, run
 from results import shown_ratio, spread
@@ -99,7 +99,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Our CPU per request beside a bare loop's.")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs ({PAIRS})")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     try:
         lines = _report(prepare_setting(), options.pairs, options.seconds)
@@ -111,7 +111,7 @@ def main() -> int:
         return 2
     print("\n".join(lines))
     if options.pairs >= PAIRS and not options.no_page:
-        write_section(PERFORMANCE, "floor", lines)
+        write_section(ACCURACY, "floor", lines)
     return 0
 
 

@@ -30,7 +30,7 @@ import engine
 from engine import Work
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import HOSTS, write_section
+from page import ACCURACY, write_section
 from process import BenchError, vm_hwm_bytes
 from recording import Recording, load, record, scaled, window_s
 from setting import SERVER_CPU, Quiet, SettingError, find_setting
@@ -298,7 +298,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=WINDOW_S, help=f"window ({WINDOW_S:g})")
     parser.add_argument("--recording", type=Path, help="keep what the engine said, or take it")
     parser.add_argument("--profile", type=Path, help="write where the main thread's time goes")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/hosts.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     counts = tuple(options.hosts or COUNTS)
     # Each host needs a socket here; a place by ssh would need three pipes.
@@ -312,7 +312,7 @@ def main() -> int:
         return 2
     print("\n".join(lines))
     if counts == COUNTS and not options.no_page:
-        write_section(HOSTS, "hosts", lines)
+        write_section(ACCURACY, "hosts", lines)
     return exit_code(marked)
 
 

@@ -141,7 +141,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="CPU per request, open loop against closed.")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs ({PAIRS})")
     parser.add_argument("--seconds", type=float, default=1.5, help="a run (1.5)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/accuracy.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     quiet = Quiet()
     try:

@@ -181,7 +181,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Intervals between sends against the ideal.")
     parser.add_argument("--seconds", type=float, default=3.0, help="a run (3)")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each rate ({RUNS})")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/accuracy.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     quiet = Quiet()
     try:
@@ -195,8 +195,8 @@ def main() -> int:
     section = [
         f"{describe()}\n\nMedians of {options.runs} runs of {options.seconds:g} s. {quiet}\n"
     ]
-    section += [*mark_table(marked), "", *(f"- {line}" for line in lines)]
-    print("\n".join(section))
+    section += mark_table(marked)
+    print("\n".join([*section, "", *(f"- {line}" for line in lines)]))
     if options.runs >= RUNS and not options.no_page:
         write_section(ACCURACY, "pacing", section)
     return exit_code(marked)

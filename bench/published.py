@@ -202,19 +202,14 @@ def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[s
     """Return the lines of one suite's section of the page. Pure."""
     cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
     command, where = section_head(f"trueload {shlex.join(short.words)}", machine, meanwhile)
-    made = "" if name == KEPT else f" once `make published ONLY={name}` has made it"
     record = run_of(name).relative_to(ROOT)
+    drawn = f"`trueload report {record} -o {name}.html` draws this run."
     return [
         "",
-        f"A short run here, {command}",
+        f"[A short run](published/{table_of(name)}), {command}",
         f"{where}{cut}",
-        "",
-        "```",
-        *short.table.rstrip("\n").splitlines(),
-        "```",
-        "",
         f"[Each repetition](published/{file_of(name)}) has a line of its own{_most(short)}.",
-        f"`trueload report {record} -o {name}.html` draws this run{made}.",
+        *([drawn] if name == KEPT else []),
     ]
 
 
@@ -226,6 +221,11 @@ def run_of(name: str) -> Path:
 def file_of(name: str) -> str:
     """The name of the file with a suite's repetitions, in docs/published/."""
     return f"repetitions-{name}.txt"
+
+
+def table_of(name: str) -> str:
+    """The name of the file with a suite's short run, in docs/published/."""
+    return f"short-{name}.txt"
 
 
 def _most(short: Short) -> str:
@@ -275,10 +275,11 @@ def main(arguments: Sequence[str]) -> int:
             finally:
                 trueload.close()
             lines = section(name, short, machine, str(quiet))
-        print("\n".join([f"## {name}", *lines, ""]), flush=True)
+        print("\n".join([f"## {name}", *lines, "", short.table]), flush=True)
         if not asked.no_page:
             REPETITIONS.mkdir(exist_ok=True)
             RUNS.mkdir(parents=True, exist_ok=True)
+            (REPETITIONS / table_of(name)).write_text(short.table)
             (REPETITIONS / file_of(name)).write_text("\n".join([*short.repetitions, ""]))
             run_of(name).write_text(short.record)
             write_section(PUBLISHED, name, lines, by=BY)

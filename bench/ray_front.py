@@ -25,7 +25,7 @@ from statistics import median
 import psutil
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import HOSTS, write_section
+from page import ACCURACY, write_section
 from setting import ROOT, Quiet, SettingError, find_setting
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -143,7 +143,7 @@ def main() -> int:
     """Measure, print Markdown, and judge."""
     parser = argparse.ArgumentParser(description="What hosts of a Ray cluster cost the front.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="times to measure each place")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/hosts.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     try:
         find_setting()
@@ -158,7 +158,7 @@ def main() -> int:
     lines = [str(describe()), "", what, "", *mark_table(marks), "", *table]
     print("\n".join(lines))
     if not options.no_page:
-        write_section(HOSTS, "ray", lines)
+        write_section(ACCURACY, "ray", lines)
     return exit_code(marks)
 
 

@@ -3,7 +3,8 @@
 `bench/same.py` compares two servers of 1,000/s 40 times, each in 6 pairs: at most 4 may be told
 apart at 95 %. Then it compares servers of 1,000/s and 1,030/s 20 times, each in 12 pairs: at least
 15 have to be told apart, and in the right direction. The speed of each server varies so that trials
-of 2 s spread by about 1.4 %. `--jobs 4` compares four at once. The table is for docs/accuracy.md.
+of 2 s spread by about 1.4 %. `--jobs 4` compares four at once. The table is for
+docs/contributors/accuracy.md.
 """
 
 from __future__ import annotations

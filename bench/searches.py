@@ -4,7 +4,7 @@
 load for 30 s. Targets for each kind: at least 19 of 20 fresh runs keep to the limit, the median of
 the loads is within 5 % of the truth, and none is above it by more than 3 %. `--jobs 4` measures
 four at once, `--only fixed` one kind. A search takes about a minute. The table is for
-docs/accuracy.md.
+docs/contributors/accuracy.md.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from conversation import converse, opened
 from engine import Work
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import ACCURACY, write_section
+from page import PERFORMANCE, write_section
 from process import BenchError, prepare, run
 from scripted import Delays
 from servers import free_port, stop, wait_until_listening
@@ -217,7 +217,7 @@ def main() -> int:
     """Measure, print, and return an exit code that says whether ours is right."""
     parser = argparse.ArgumentParser(description="Our latencies against the truth.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=SECONDS_HELP)
-    parser.add_argument("--no-page", action="store_true", help="leave docs/accuracy.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
     options = parser.parse_args()
     computed = against_schedule(options.seconds, options.no_page)
     print(flush=True)
@@ -243,7 +243,7 @@ def against_schedule(seconds: float, no_page: bool) -> int:
     lines += [*markdown([row for rows in groups for row in rows]), "", *mark_table(marked)]
     print("\n".join(lines))
     if seconds >= SECONDS and not no_page:
-        write_section(ACCURACY, "truth", lines)
+        write_section(PERFORMANCE, "truth", lines)
     return exit_code(marked)
 
 

@@ -27,7 +27,7 @@ from engine import Work, phase_of, spec_of
 from hdrh.histogram import HdrHistogram
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import PERFORMANCE, write_section
+from page import ACCURACY, write_section
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, find_setting
 from trueload.engines.engine import Engine, EngineError, await_listening, seen_since_mark
 from trueload.errors import UserError
@@ -206,7 +206,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The reference server's delays.")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each load ({RUNS})")
     parser.add_argument("--seconds", type=float, default=3.0, help="a run (3)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     quiet = Quiet()
     measured: dict[Cell, list[Run]] = {cell: [] for cell in CELLS}
@@ -226,7 +226,7 @@ def main() -> int:
     lines = [str(describe()), "", about, "", *mark_table(marked), "", *table]
     print("\n".join(lines))
     if options.runs >= RUNS and not options.no_page:
-        write_section(PERFORMANCE, "wait", lines)
+        write_section(ACCURACY, "wait", lines)
     return exit_code(marked)
 
 

@@ -386,7 +386,7 @@ def main() -> int:
     parser.add_argument(
         "--connections", type=int, nargs="+", default=CONNECTIONS, help="(64 and 1,000)"
     )
-    parser.add_argument("--no-page", action="store_true", help="leave docs/accuracy.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave the page alone")
     options = parser.parse_args()
     try:
         lines, marked = report(

@@ -35,6 +35,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.answer = b"ok"
+        self.coding = ""
         asked, lock, server = self.asked, threading.Lock(), self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,6 +49,8 @@ class Counting:
                     asked.append(Asked(self.command, self.path, headers, body))
                 self.send_response(404 if self.path.startswith("/missing") else 200)
                 self.send_header("Content-Length", str(len(server.answer)))
+                if server.coding:
+                    self.send_header("Content-Encoding", server.coding)
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(server.answer)

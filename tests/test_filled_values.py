@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,6 +120,26 @@ def test_what_would_be_no_json_is_told_before_anything_is_sent(
         assert counting.asked == []
         assert "has in 'v' what is no JSON" in done.err
         assert "{v|json}" in done.err
+
+
+@pytest.mark.parametrize(("coding", "ending"), [("gzip", ""), ("br", "encoded"), ("", "extract")])
+def test_a_value_is_taken_from_a_compressed_answer_or_the_reason_is_told(
+    trueload: Trueload, counting: Counting, tmp_path: Path, coding: str, ending: str
+) -> None:
+    counting.answer, counting.coding = gzip.compress(b'{"t":"anna"}'), coding
+    (tmp_path / "steps.toml").write_text(
+        """
+step = [
+  { name = "take", request = { url = "/" }, take = { t = "json:/t" } },
+  { name = "use", request = { url = "/{t}" } },
+]
+"""
+    )
+    words = ("--scenario", tmp_path / "steps.toml", *FEW)
+    done = trueload.run("http", counting.url, *words, "--json", tmp_path / "result.json")
+    failed = json.loads((tmp_path / "result.json").read_text())["counts"]["failed"]
+    assert list(failed) == ([ending] if ending else []), done
+    assert ("/anna" in [asked.path for asked in counting.asked]) == (not ending)
 
 
 def test_a_taken_text_that_would_be_no_json_fails_as_extract(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from harness import Trueload, start_server, statuses
 from scripted_http2 import (
     DATA,
     END_HEADERS,
+    END_STREAM,
     GOAWAY,
     HEADERS,
     OK,
@@ -48,17 +50,78 @@ def test_every_request_is_answered_on_a_stream_of_its_own(
     }
 
 
-def test_what_goaway_excludes_is_asked_again_on_another_connection(trueload: Trueload) -> None:
+@pytest.mark.parametrize("body", [(), ("--body", "x" * 2_000)])
+def test_what_goaway_excludes_is_asked_again_on_another_connection(
+    trueload: Trueload, body: tuple[str, ...]
+) -> None:
     def answers(number: int, stream: int) -> bytes:
         if number == 10:
             return answer(stream) + frame(GOAWAY, 0, 0, stream.to_bytes(4, "big") + bytes(4))
         return answer(stream) if number < 10 else b""
 
     peer = Http2Peer(answers)
-    record = measured(trueload, peer, "--streams", "8")
+    record = measured(trueload, peer, "--streams", "8", *body)
     assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
     assert peer.seen.connections >= 10
     assert record["counts"]["stale"] > 0
+
+
+def push(_number: int, stream: int) -> bytes:
+    """A PUSH_PROMISE."""
+    return frame(5, END_HEADERS, stream, (2).to_bytes(4, "big") + b"\x82")
+
+
+def elsewhere(_number: int, stream: int) -> bytes:
+    """An answer on a stream that the client has not opened."""
+    return answer(stream + 40)
+
+
+def of_the_server(_number: int, _stream: int) -> bytes:
+    """An answer on a stream with a server's number."""
+    return answer(2)
+
+
+def data_elsewhere(_number: int, stream: int) -> bytes:
+    """DATA on a stream that the client has not opened."""
+    return frame(DATA, 0, stream + 40, b"x")
+
+
+@pytest.mark.parametrize("answers", [push, elsewhere, of_the_server, data_elsewhere])
+def test_what_comes_in_place_of_an_answer_is_charged_to_the_request_in_flight(
+    trueload: Trueload, answers: Callable[[int, int], bytes]
+) -> None:
+    peer = Http2Peer(answers)
+    one = ("--requests", "1", "-c", "1", "--streams", "1")
+    counts = measured(trueload, peer, *one)["counts"]
+    assert (counts["issued"], counts["failed"]) == (1, {"unsolicited": 1})
+    assert (peer.seen.requests, counts["scheduled"]) == (1, 1)
+
+
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+def test_a_server_that_ignores_the_window_is_found_out(trueload: Trueload, driver: str) -> None:
+    def answers(_number: int, stream: int) -> bytes:
+        bodies = 64 * frame(DATA, 0, stream, bytes(16_384))
+        head = frame(HEADERS, END_HEADERS, stream, OK)
+        return head + bodies + frame(DATA, END_STREAM, stream, b"x")
+
+    window = ("--window", "65535", "--connection-window", "65535")
+    one = ("--requests", "10", "-c", "1", "--streams", "1", "--driver", driver)
+    counts = measured(trueload, Http2Peer(answers), *one, *window)["counts"]
+    # What comes so slowly that each part is read alone may have kept to the windows.
+    assert set(counts["failed"]) == {"h2.flow"}, counts
+
+
+def test_an_answer_shorter_than_its_length_is_no_question_of_tls(trueload: Trueload) -> None:
+    length = b"\x0f\x0d\x0210"  # content-length: 10, with the name from the static table
+
+    def answers(_number: int, stream: int) -> bytes:
+        head = frame(HEADERS, END_HEADERS, stream, OK + length)
+        return head + frame(DATA, END_STREAM, stream, b"hello")
+
+    record = measured(trueload, Http2Peer(answers))
+    assert record["counts"]["failed"] == {"framing": 100}
+    (why,) = [check["why"] for check in record["checks"] if check["name"] == "errors"]
+    assert "https://" not in why
 
 
 @pytest.mark.parametrize("code", [0, 8])

@@ -1,4 +1,4 @@
-"""Every block of Python in docs/python.md and the README does what it says.
+"""Every block of Python in docs/python.md does what it says.
 
 How: blocks run in the order of the page, in one namespace, as in a notebook. Only what depends on
 the machine is replaced: addresses, durations and limits of time.
@@ -103,10 +103,3 @@ def test_every_block_of_the_page_runs(
     assert (tmp_path / "sweep.svg").read_text().startswith("<svg")
     assert names["first"].ok > 0
     assert names["server"].served.responses == 1000
-
-
-def test_the_block_of_the_readme_runs(urls: dict[str, str]) -> None:
-    (block,) = blocks_of("README.md", urls)
-    names: dict[str, Any] = {}
-    run(block, names, asyncio.new_event_loop())
-    assert names["r"].ok > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -75,6 +76,61 @@ def test_a_log_is_sent_once_over_threads_and_a_page_that_was_missing_may_be_miss
     assert "note: access.log is a combined access log: 300 requests, 67 of them" in done.err
     assert "spread evenly within each second" in done.err
     assert not record["targets"]
+
+
+def test_bytes_of_several_compressed_logs_arrive_as_they_were(
+    trueload: Trueload, counting: Counting, tmp_path: Path
+) -> None:
+    line = b'h - - [27/Nov/2026:10:00:%02d +0000] "GET /%s HTTP/1.1" 200 2 "-" "%s"\n'
+    old, new = tmp_path / "access.log.1.gz", tmp_path / "access.log"
+    old.write_bytes(gzip.compress(line % (0, b"caf\\xE9", b"a \\x22b\\x22 \\xE9")))
+    new.write_bytes(line % (1, b"caf\xe9", b"\xe9") + line % (2, b"caf\xc3\xa9", b"\xc3\xa9"))
+    more = ("-c", "1", "--speed", "10x")
+    record = measure(trueload, counting.url, "--replay", new, "--replay", old, *more)
+    assert record["counts"]["ok"] == 3
+    assert [one.path for one in counting.asked] == ["/caf%E9", "/caf%E9", "/caf%C3%A9"]
+    agents = [one.headers["user-agent"].encode("latin-1") for one in counting.asked]
+    assert agents == [b'a "b" \xe9', b"\xe9", b"\xc3\xa9"]
+
+
+def test_a_log_is_sent_by_its_format(
+    trueload: Trueload, counting: Counting, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.log"
+    path.write_text("1795773600.0|PUT|/a?b|x\\x22|k\n")
+    form = "$msec|$request_method|$request_uri|$request_body|$http_x_key"
+    measure(trueload, counting.url, "--replay", path, "--log-format", form)
+    (asked,) = counting.asked
+    assert (asked.method, asked.path, asked.body) == ("PUT", "/a?b", b'x"')
+    assert asked.headers["x-key"] == "k"
+
+
+def test_a_scenario_made_of_a_har_file_reads_its_secrets_from_the_environment(
+    trueload: Trueload, counting: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = [{"name": "Authorization", "value": "Bearer s3cr3t"}]
+    data = {"text": "/3sheH0=", "encoding": "base64"}
+    request = {"method": "POST", "headers": headers, "postData": data}
+    entry = {
+        "startedDateTime": "2026-11-27T10:00:00Z",
+        "request": {**request, "url": "http://h/{env:HOME}?api_key=s3cr3t&x={{y"},
+        "response": {"status": 200},
+    }
+    path, made = tmp_path / "session.har", tmp_path / "scenario.toml"
+    path.write_text(json.dumps({"log": {"entries": [entry]}}))
+    assert trueload.run("import", "har", path, "-o", made).code == 0
+    assert "s3cr3t" not in made.read_text()
+    more = ("-c", "1", "--requests", "1", "--scenario", made, counting.url)
+    refused = trueload.run("http", *more)
+    assert (refused.code, "API_KEY" in refused.err) == (2, True), refused
+    monkeypatch.setenv("AUTHORIZATION", "t0ken")
+    monkeypatch.setenv("API_KEY", "k3y&")
+    record = measure(trueload, *more)
+    (asked,) = counting.asked
+    assert asked.path == "/{env:HOME}?api_key=k3y%26&x={{y"
+    assert asked.headers["authorization"] == "Bearer t0ken"
+    assert asked.body == b"\xff{!x}"
+    assert "t0ken" not in json.dumps(record)
 
 
 def test_a_scenario_made_of_a_har_file_runs(

@@ -56,9 +56,9 @@ def test_what_a_server_on_a_socket_file_says_loads_it(trueload: Trueload, tmp_pa
     assert json.loads(ended.out)["counts"]["ok"] == 40, ended
 
 
-def test_the_targets_of_the_readme_are_all_answered(trueload: Trueload, tmp_path: Path) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text()
-    assert TARGETS in readme
+def test_the_targets_of_the_tutorial_are_all_answered(trueload: Trueload, tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "from-wrk.md").read_text()
+    assert TARGETS in page
     (tmp_path / "targets.jsonl").write_text(TARGETS)
     load = output_of(trueload, "http", "--listen", "127.0.0.1:0")
     flags = ("--targets", tmp_path / "targets.jsonl", "-n", "200", "--json", "-", "--no-save")

@@ -188,7 +188,7 @@ def test_a_bad_line_is_told_by_its_number_before_anything_is_sent(
         (("http://a/", "--curl", "curl b"), "--curl and a URL exclude each other"),
         (("--curl", "curl b", "--targets", "x"), "--curl and --targets exclude each other"),
         (("--curl", "curl b", "--user", "x"), "--curl and --user exclude each other"),
-        (("--curl", "curl b -L"), "the curl command has -L, which is not known here"),
+        (("--curl", "curl b -Z"), "the curl command has -Z, which is not known here"),
     ],
 )
 def test_flags_that_contradict_are_refused(
@@ -197,3 +197,31 @@ def test_flags_that_contradict_are_refused(
     done = trueload.run("http", *flags)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: {error}")
+
+
+def test_files_of_other_tools_are_sent(
+    trueload: Trueload, counting: Counting, tmp_path: Path
+) -> None:
+    (tmp_path / "body.bin").write_bytes(b"\xff\x00")
+    url = counting.url
+    vegeta_json = json.dumps({"method": "PUT", "url": f"{url}/b", "body": "/wA="})
+    for name, text, expected in (
+        (
+            "urls.txt",
+            f"\ufeff{url}/a\n# no\n{url}/b?c\n",
+            {("GET", "/a", b""), ("GET", "/b?c", b"")},
+        ),
+        (
+            "targets.txt",
+            f"GET {url}/a\nX-One: 1\n\nPOST {url}/b\n@body.bin\n",
+            {("GET", "/a", b""), ("POST", "/b", b"\xff\x00")},
+        ),
+        ("vegeta:targets.json", vegeta_json, {("PUT", "/b", b"\xff\x00")}),
+    ):
+        counting.asked.clear()
+        prefix, _, rest = name.rpartition(":")
+        file = tmp_path / rest
+        file.write_text(text, encoding="utf-8")
+        named = f"{prefix}:{file}" if prefix else str(file)
+        measure(trueload, "--targets", named, "--requests", "4", "-c", "2")
+        assert {(one.method, one.path, one.body) for one in counting.asked} == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -149,7 +150,28 @@ def test_an_altered_echo_is_a_mismatch(trueload: Trueload) -> None:
         port = server.socket.getsockname()[1]
         done = trueload.run("ws", f"ws://127.0.0.1:{port}/", *FEW)
     assert done.code == 4, done
-    assert done.json()["counts"]["failed"] == {"mismatch": 200}
+    record = done.json()
+    assert record["counts"]["failed"] == {"mismatch": 200}
+    (why,) = record["connections"]["reasons"].values()
+    assert done.err.count(" was expected") == 1, "shown once"
+    message = r'"[^"]+"( \(\d+ bytes\))?'
+    assert re.fullmatch(f"{message} came, {message} was expected", why)
+
+
+@pytest.mark.parametrize("mode", [("--dialect", "json"), STEPS])
+def test_a_server_that_upgrades_and_then_says_nothing_was_upgraded(
+    trueload: Trueload, mode: tuple[str, ...]
+) -> None:
+    def silent(client: ServerConnection) -> None:
+        for _ in client:
+            pass
+
+    with serve(silent, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.socket.getsockname()[1]
+        done = trueload.run("ws", f"ws://127.0.0.1:{port}/", *mode, "--timeout", "300ms")
+    assert done.code == 3, done
+    assert "timeout.total: the connection was upgraded, and then no client could join" in done.err
 
 
 def test_a_connection_that_is_closed_with_a_request_on_it_was_dropped_once(

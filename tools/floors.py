@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("files",),
     # These are single files, not rooms.
     ("extras", "published", "interrupt", "text"),
-    ("closeable", "deadline", "errors", "escapes", "ids", "stats", "units"),
+    ("closeable", "deadline", "errors", "escapes", "ids", "near", "stats", "units"),
     ("hdr",),
     ("buckets", "repetitions", "zigzag"),
 )

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes down what is declared elsewhere: docs/options.md, and parts of the Python API.
 
-An option of a command is a row of the page. A field of a declaration is a line of a class in
+An option of a command is an item of the page. A field of a declaration is a line of a class in
 api/options.py; its unit has the type. Each function of api/protocols.py has its coroutine in
 aio.py, its method of the pytest fixture and its name in the package. tests/unit/test_options.py
 fails where what is written is not what is declared. Run it after a change, from the checkout's
@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import Option, Settings, name_of, options_of
 from trueload.suites import changes
-from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Http2, Suite
+from trueload.suites.definition import WINDOW_KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "options.md"
@@ -51,8 +51,19 @@ DECLARING = (
     *(engine_options, load_options, request_options, measure_options),
     *(place_options, metrics_options, serve_options, changes, suite_options),
 )
-HEAD = ("| option | of | suite | default | meaning |", "|---|---|---|---|---|")
-BAR = "\\|"  # within a cell
+# What tells an option of one protocol from that of another, and says no more than its name.
+ALIKE = {
+    r"(message|datagram)": "request",
+    r"(Messages|Datagrams)": "Requests",
+    r"have come back": "are answered",
+    r"from each socket": "on each connection",
+    r"HTTP/1\.1 connection": "connection",
+}
+# Groups of commands.
+TOGETHER = {
+    "http, tcp, udp, ws, ab": "loads",
+    "serve http, serve tcp, serve udp, serve ws": "serve",
+}
 # What only the command line has.
 PRINTING = {*OF_PRINTING, "published"}
 NOT_TYPED = {"RatioOptions", "WsLimitOptions", "BroadcastOptions"}
@@ -85,13 +96,14 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 KEPT = {"ServeOptions"}
 INTRODUCTION = """# Options
 
-This page lists the options of all commands that measure or serve, and says how to set defaults of
-your own. Each option is declared once, in the code, and the tables come from there. `-h` lists the
-usual options of a command, `--help` all of them.
+The options of all commands that measure or serve, and how to set defaults of your own. `-h` lists
+the usual options of a command, `--help` all of them.
 
 - **Python:** an option is a keyword argument, with `_` for `-`: `connect_rate="500/s"`.
-- **Suite:** the third column of the tables below is the key in a suite's file. A key of `[[loads]]`
-  takes a list of values.
+- **Suite:** a suite's file has [keys](your-own-suite.md#a-suite) of the same names, with `_`.
+
+Each option is followed by the commands that have it, and by its default. *Loads* are `http`, `tcp`,
+`udp`, `ws` and `ab`; a *request* of TCP and WebSocket is a message, of UDP a datagram.
 
 ## Defaults of your own
 
@@ -120,7 +132,10 @@ An environment variable sets the default of one option: `TRUELOAD_HTTP_CONNECTIO
   line, for example, a default of `duration` is left out.
 - A line says which defaults were used, and the stored command contains them.
 - The Python API reads no defaults.
+
+<!-- options: written by make options -->
 """
+END_OF_PAGE = "<!-- end of options -->\n"
 
 
 def page() -> str:
@@ -135,11 +150,8 @@ def page() -> str:
     parts = [INTRODUCTION]
     for title, table in tables.items():
         if table:
-            head = (
-                f"## {title}\n\n| option | of | suite | default | meaning |\n|---|---|---|---|---|"
-            )
-            parts.append("\n".join([head, *rows(table)]) + "\n")
-    return "\n".join(parts)
+            parts.append("\n".join([f"## {title}", "", *rows(table)]) + "\n")
+    return "\n".join([*parts, END_OF_PAGE])
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -152,13 +164,31 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def rows(table: Mapping[tuple[str, str, str], list[str]]) -> Iterator[str]:
-    """A row for each option, and one more for each other text that it has, behind it."""
+    """An item for each option, and one more for each other text that it has, behind it."""
+    found = joined(table)
     order = list(dict.fromkeys(long_name(cells[0]) for cells in table))
-    for cells in sorted(table, key=lambda cells: order.index(long_name(cells[0]))):
-        commands = table[cells]
-        suite_key = key(long_name(cells[0]).replace("-", "_"), commands)
-        found = (cells[0], ", ".join(commands), suite_key, *cells[1:])
-        yield f"| {' | '.join(each.replace('|', BAR) for each in found)} |"
+    for cells in sorted(found, key=lambda cells: order.index(long_name(cells[0]))):
+        of = ", ".join(found[cells])
+        for commands, name in TOGETHER.items():
+            of = of.replace(commands, name)
+        default = f"; {cells[1]}" if cells[1] else ""
+        yield f"- {cells[0]} ({of}{default}): {cells[2]}"
+
+
+def joined(
+    table: Mapping[tuple[str, str, str], list[str]],
+) -> dict[tuple[str, str, str], list[str]]:
+    """The rows, those of one option together whose texts are alike: that of requests stays."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    first: dict[tuple[str, str], tuple[str, str, str]] = {}
+    for flags, default, text in sorted(table, key=lambda cells: "equest" not in cells[2]):
+        alike, commands = text, table[flags, default, text]
+        for ours, plain in ALIKE.items():
+            alike = re.sub(ours, plain, alike)
+        cells = first.setdefault((flags, alike), (flags, default, text))
+        other = default and cells[1] != default
+        rows.setdefault((flags, default, text) if other else cells, []).extend(commands)
+    return rows
 
 
 def long_name(flags: str) -> str:
@@ -177,19 +207,6 @@ def shown(option: Option, default: object) -> str:
     """A default: as it is typed, or in words."""
     text = option.default_text(default)
     return f"`{text}`" if text and not option.unset else text
-
-
-def key(name: str, commands: Sequence[str]) -> str:
-    """Where a suite's file has an option of these commands, if it does."""
-    if all(path.startswith("serve") for path in commands):
-        return ""
-    if name in (*ENGINE_KEYS, *WINDOW_KEYS) or (
-        "suite run" in commands and name in Suite.model_fields
-    ):
-        return f"`{name}`"
-    if name in Http2.model_fields:
-        return f"`{name}` of `[http2]`"
-    return f"`{name}` of `[[loads]]`" if name in Axes.model_fields else ""
 
 
 def keywords() -> str:

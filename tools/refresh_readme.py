@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts real output into README.md and docs/: runs the commands they show and keeps what is printed.
+"""Puts real output and pictures into README.md and docs/, by running the commands that they show.
 
 A page marks a place with `<!-- output: NAME -->` and `<!-- end of output -->`, and ``SHOWS`` says
 how each is made. Pages may share a name, and then show the same output. Of a command that measures
@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from shlex import join
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from tools import peers_picture, twice_picture
+from tools.drawing import Picture, reworded
+from tools.example_servers import TRUELOAD, reference_server
+
 ROOT = Path(__file__).resolve().parent.parent
-TRUELOAD = str(Path(sys.executable).parent / "trueload")
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
 
 
 def output_of(*words: str) -> str:
@@ -51,44 +51,10 @@ def refused(*words: str, folder: str = ".") -> str:
     return f"$ trueload {join(words)}\n{ended.stderr.strip()}"
 
 
-@contextmanager
-def reference_server(protocol: str = "http", *flags: str, port: int = 8080) -> Iterator[str]:
-    """The reference server, on CPU 0."""
-    words = [TRUELOAD, "serve", protocol, "--listen", f"127.0.0.1:{port}", "--cpus", "0", *flags]
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert server.stdout is not None
-    scheme = server.stdout.readline().split()[-1].partition(":")[0]  # it says where it listens
-    try:
-        yield f"{scheme}://127.0.0.1:{port}/"
-    finally:
-        server.terminate()
-        server.wait()
-
-
-@contextmanager
-def double_server() -> Iterator[str]:
-    """A server that answers each read of requests with two answers."""
-
-    def answer(connection: socket.socket) -> None:
-        with connection:
-            try:
-                while connection.recv(4096):
-                    connection.sendall(ANSWER * 2)
-            except OSError:
-                return
-
-    def accept(listener: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=answer, args=(connection,), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 8081)) as listener:
-        threading.Thread(target=accept, args=(listener,), daemon=True).start()
-        yield "http://127.0.0.1:8081/"
-        listener.shutdown(socket.SHUT_RDWR)
+def show_first() -> str:
+    """The first measurement that a reader of the README makes."""
+    with reference_server("http", "--work", "100us") as url:
+        return shown("http", url, "-d", "5s")
 
 
 def show_http() -> str:
@@ -161,37 +127,23 @@ def show_mistake() -> str:
         return refused("suite", "run", "my-api", folder=folder).replace(folder, "…")
 
 
-def show_clients() -> str:
-    """The suite of HTTP clients, at its default loads: some ten minutes."""
-    return shown("suite", "run", "http-clients")
-
-
-def show_twice() -> str:
-    """A measurement of a server that answers twice."""
-    with double_server() as url:
-        shown = output_of("http", url, "-c", "8", "-d", "2s")
-    return f"$ trueload http {url} -c 8 -d 2s; echo $?\n{shown}\n4"
-
-
-def show_demo() -> str:
-    """The suite of `make demo`."""
-    return "$ make demo\n" + output_of("suite", "run", "quick")
-
-
 SHOWS: dict[str, Callable[[], str]] = {
-    "make demo": show_demo,
+    "first run": show_first,
     "trueload http": show_http,
     "trueload http --limit": show_search,
     "trueload ws --mode broadcast": show_broadcast,
     "trueload ab": show_ab,
-    "twice": show_twice,
     "too few streams": show_http2,
     "not HTTP/2": show_not_http2,
     "untrusted certificate": show_untrusted,
     "lost metrics": show_export_lost,
     "mistake in a suite": show_mistake,
-    "trueload suite run http-clients": show_clients,
 }
+PICTURES: dict[str, Callable[[], Picture]] = {
+    "answers-twice": twice_picture.picture,
+    "cpu-per-request": peers_picture.picture,
+}
+"""What draws each `docs/images/NAME.svg` of the README."""
 
 
 def replace(page: str, name: str, output: str) -> str:
@@ -208,13 +160,25 @@ def pages_of(name: str) -> list[Path]:
     return [page for page in pages if f"<!-- output: {name} -->" in page.read_text()]
 
 
+def draw(name: str) -> None:
+    """Draw a picture of the README, and put its figures into the words beside it."""
+    address, readme, picture = f"docs/images/{name}.svg", ROOT / "README.md", PICTURES[name]()
+    (ROOT / address).write_text(picture.svg)
+    readme.write_text(reworded(readme.read_text(), address, picture.words))
+
+
+def show(name: str) -> None:
+    """Put an output into each page that shows it."""
+    output = SHOWS[name]()
+    for page in pages_of(name):
+        page.write_text(replace(page.read_text(), name, output))
+
+
 def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRUELOAD_STORE"] = str(Path(folder) / "store.sqlite")
-        for name in names or list(SHOWS):
-            output = SHOWS[name]()
-            for page in pages_of(name):
-                page.write_text(replace(page.read_text(), name, output))
+        for name in names or [*SHOWS, *PICTURES]:
+            (draw if name in PICTURES else show)(name)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """No printed bound may be on the wrong side: twelve ways to disturb a run whose truth is known.
 
 `make redteam-bounds` disturbs the generator, the server and the machine in each way. The servers'
-times and rates follow from their options, and every bound is compared with them (docs/bounds.md).
-TIMES says how often each way is played: 84 make a thousand runs, in an hour and a half. Exit code 1
-if a bound is wrong.
+times and rates follow from their options, and every bound is compared with them
+(docs/comparisons.md). TIMES says how often each way is played: 84 make a thousand runs, in an hour
+and a half. Exit code 1 if a bound is wrong.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _touched(truth: Truth, part: float) -> tuple[float, float]:
     """Between which times a percentile may lie that the verdict lets pass.
 
     Our stalls may have touched (1 - q)/4 of the answers before percentile q is suspect (`hiccup` in
-    docs/method.md).
+    docs/verdicts.md).
     """
     share = (1 - part) / 4
     return truth.percentile_ms(part - share), truth.percentile_ms(part + share)

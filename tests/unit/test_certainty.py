@@ -54,14 +54,11 @@ def test_a_closed_loop_that_stood_still_bounds_no_latency() -> None:
     assert closed.bounds == DELAYED
 
 
-def test_every_check_has_directions_and_the_page_names_them() -> None:
-    page = (ROOT / "docs" / "bounds.md").read_text()
-    for name, check in CHECKS.items():
+def test_every_check_has_directions() -> None:
+    for check in CHECKS.values():
         assert isinstance(check.moves, Moves)
         words = [getattr(check.moves, kind) for kind in ("latency", "throughput", "errors")]
         assert set(words) <= set(get_args(Direction))
-        row = f"| `{name}` | {' | '.join(word.replace('_', ' ') for word in words)} |"
-        assert row in page, row
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,12 @@ def test_an_xz_file_that_asks_for_much_memory_is_refused() -> None:
         read(packed)
 
 
+def test_a_python_without_lzma_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    with pytest.raises(UnpackError, match="is compressed by xz, which this Python cannot read"):
+        read(lzma.compress(b"a"))
+
+
 def test_a_pipe_is_read_as_it_is_written() -> None:
     reading, writing = os.pipe()
     packed = gzip.compress(b"first\n")

@@ -123,7 +123,7 @@ def test_a_curl_command_sets_the_redirects_and_the_timeout_unless_a_flag_does() 
         ({"form": ["x=a;filename='b\r\nX: y'"]}, "has a filename= that cannot be sent"),
         ({"form": ["x=y"], "body": "z"}, "--form and a body exclude each other"),
         ({"form": ["x=y"], "curl": "curl http://h/", "url": None}, "--curl and --form"),
-        ({"form": ["x=y"], "replay": Path("log")}, "--replay and --form"),
+        ({"form": ["x=y"], "replay": (Path("log"),)}, "--replay and --form"),
         ({"form": ["x=y"], "targets": Path("t")}, "--targets and --form"),
         ({"form": ["x=y"], "scenario": Path("s")}, "--scenario and --form"),
     ],

@@ -121,6 +121,7 @@ def headed(*pairs: tuple[str, str]) -> dict[str, Any]:
         ("x-auth-token", "{s3cr3t}", "{env:X_AUTH_TOKEN}"),
         ("X-Page", "a {env:HOME} {b", "a {{env:HOME} {{b"),
         ("X-Page", "a {b", "a {b"),
+        ("Referer", "http://h/a?sid=s3cr3t&b={c}", "http://h/a?sid={env:SID}&b={{c}"),
     ],
 )
 def test_secrets_of_headers_are_read_from_the_environment(
@@ -129,7 +130,7 @@ def test_secrets_of_headers_are_read_from_the_environment(
     text = made(tmp_path, entry(0, "http://h/", request=headed((name, value))))
     assert f"{json.dumps(name)} = {json.dumps(written)}" in text
     assert "s3cr3t" not in text
-    variable = written.partition("{env:")[2].rstrip("}")
+    variable = written.partition("{env:")[2].partition("}")[0]
     told = f"# Its secrets are read from the environment: {variable}\n"
     assert (told in text) == ("s3cr3t" in value)
     said = f"export its secrets first: {variable}\n"
@@ -168,10 +169,24 @@ def test_secrets_of_a_url_are_read_from_the_environment(
     assert "s3cr3t" not in text
 
 
-def test_no_compression_is_asked_for_that_no_value_could_be_taken_from(tmp_path: Path) -> None:
-    request = headed(("Accept-Encoding", "gzip, deflate, br, zstd"), ("Accept", "*/*"))
+@pytest.mark.parametrize(
+    ("recorded", "asked"),
+    [
+        ("gzip, deflate, br, zstd", "gzip, deflate"),
+        ("br;q=1.0, GZIP;q=0.8, *;q=0.1", "GZIP;q=0.8"),
+        ("gzip", "gzip"),
+        ("br", None),
+        ("*", None),
+        ("gzip-2,x", None),
+    ],
+)
+def test_no_compression_is_asked_for_that_no_value_could_be_taken_from(
+    recorded: str, asked: str | None, tmp_path: Path
+) -> None:
+    request = headed(("Accept-Encoding", recorded), ("X", ""), ("Accept", "*/*"))
     made(tmp_path, entry(0, "http://h/", request=request))
-    assert steps(tmp_path)[0].request.headers == (("Accept", "*/*"),)
+    first = [] if asked is None else [("Accept-Encoding", asked)]
+    assert steps(tmp_path)[0].request.headers == (*first, ("X", ""), ("Accept", "*/*"))
 
 
 def test_a_body_that_is_no_text_is_put_beside_the_scenario(

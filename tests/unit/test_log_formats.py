@@ -168,10 +168,14 @@ def first(*lines: str) -> RecordedRequest:
                 caddy(
                     ts="2026-11-27T10:00:01.5Z",
                     duration="250ms",
-                    request={"method": "GET", "uri": "http://h:81/"},
+                    request={
+                        "method": "GET",
+                        "uri": "http://h:81/",
+                        "headers": {"A": ["\ufffd", "b"]},
+                    },
                 )
             ],
-            RecordedRequest(T + 1500 * MS, "GET", "h:81", "/", status=404),
+            RecordedRequest(T + 1500 * MS, "GET", "h:81", "/", (("A", "b"),), status=404),
         ),
     ],
 )
@@ -206,6 +210,7 @@ def test_the_times_of_caddy_have_any_unit(ts: Any, at_ns: int) -> None:
         ALB.replace("GET https://www.example.com:443/a?b=1 HTTP/1.1", "- http://a:80- -"),
         CLOUDFRONT.replace("\tGET\t", "\tCONNECT\t"),
         caddy(request={"method": "CONNECT", "uri": "h:443"}),
+        caddy(request={"method": "GET", "uri": "/caf\ufffd"}),
     ],
 )
 def test_what_cannot_be_sent_again_is_left_out(line: str) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import io
 import json
-import lzma
-import re
 import struct
 from array import array
 from collections.abc import Callable, Sequence
@@ -17,11 +14,25 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded import (
+    AGENT,
+    COMBINED,
+    COMMON,
+    FORM,
+    MS,
+    NGINX,
+    S,
+    T,
+    har,
+    har_entry,
+    of_har,
+    read,
+    timed,
+)
 from trueload.errors import UserError
 from trueload.protocol.request_options import parse_speed
 from trueload.request import recording
 from trueload.request.gather import Gathering, RecordingFlags
-from trueload.request.har import parse_har
 from trueload.request.log_clock import put_right
 from trueload.request.logs.common import parse_line
 from trueload.request.logs.line import NoLineError
@@ -32,44 +43,8 @@ from trueload.request.recorded_request import (
     parse_common_time,
     parse_iso,
 )
-from trueload.request.recording import read_recording
-from trueload.request.replay import Replay, spread
+from trueload.request.replay import spread
 from trueload.request.timed_lines import parse_timed
-
-S = 1_000_000_000
-MS = S // 1000
-T = 1_795_773_600 * S  # 2026-11-27T10:00:00Z
-COMMON = '192.0.2.1 - anna [27/Nov/2026:10:00:00 +0000] "GET /a?b=1 HTTP/1.1" 200 2326'
-AGENT = (("Referer", "http://h/"), ("User-Agent", "curl/8"))
-FORM = ("Content-Type", "application/x-www-form-urlencoded")
-COMBINED = f'{COMMON} "http://h/" "curl/8"'
-NGINX: dict[str, Any] = {"msec": "1795773600.250", "request": "GET /a?b=1 HTTP/2.0", "status": 200}
-
-
-def har_entry(url: str = "http://h/a?b=1", **more: Any) -> dict[str, Any]:
-    request = {"method": "GET", "url": url, "headers": [], **more.pop("request", {})}
-    return {
-        "startedDateTime": "2026-11-27T10:00:00.250Z",
-        "time": 10,
-        "request": request,
-        "response": {"status": 200},
-        **more,
-    }
-
-
-def har(*entries: dict[str, Any], indent: int | None = None) -> str:
-    return json.dumps({"log": {"version": "1.2", "pages": [], "entries": entries}}, indent=indent)
-
-
-def of_har(entry: dict[str, Any]) -> RecordedRequest:
-    (found,) = parse_har(har(entry).encode(), "it").entries
-    return found.recorded
-
-
-def read(tmp_path: Path, text: str, **beside: Any) -> Replay:
-    path = tmp_path / "file"
-    path.write_text(text)
-    return read_recording([path], RecordingFlags(host="server:1", **beside))
 
 
 @pytest.mark.parametrize(
@@ -224,10 +199,6 @@ def test_a_recording_that_cannot_be_used_is_refused(
     assert "\n" not in refused.value.message + refused.value.hint
 
 
-def timed(*at: object, path: str = "/") -> str:
-    return "".join(json.dumps({"at": each, "path": path}) + "\n" for each in at)
-
-
 def test_times_count_from_the_first_one_at_the_speed_asked_for(tmp_path: Path) -> None:
     text = timed(10.5, 10, 12)
     assert list(read(tmp_path, text).at_ns) == [0, S // 2, 2 * S]
@@ -343,6 +314,26 @@ def test_the_engine_gets_requests_as_lines_and_entries_as_bytes(tmp_path: Path) 
     assert plan != replay.plan(close=False)
 
 
+@pytest.mark.parametrize(
+    ("agent", "latin1", "sent"),
+    [
+        ("curl", False, b"curl"),
+        ("\xfc", False, "\xfc".encode()),
+        ("\\xE9", True, b"\xe9"),
+        ("\xfc\\xE9\\x22", True, "\xfc".encode() + b'\xe9"'),
+    ],
+)
+def test_the_engine_gets_the_bytes_of_headers_that_are_no_text(
+    agent: str, latin1: bool, sent: bytes, tmp_path: Path
+) -> None:
+    replay = read(tmp_path, f'{COMMON} "-" "{agent}"', headers=(("A", "\xfc"),))
+    requests, _ = replay.pieces(close=False)
+    fields = json.loads(requests)
+    assert fields.get("latin1", False) == latin1
+    values = [value.encode("latin-1" if latin1 else "utf-8") for _, value in fields["headers"]]
+    assert values == [b"server:1", sent, "\xfc".encode()]
+
+
 @pytest.mark.parametrize("from_ns", [0, S, 3 * S])
 def test_the_rate_over_time_holds_every_request(from_ns: int, tmp_path: Path) -> None:
     replay = read(tmp_path, timed(*(number / 25 for number in range(101))))
@@ -408,244 +399,3 @@ def test_a_spoilt_file_is_traffic_or_refused(text: str, junk: bytes) -> None:
             continue
         assert replay.count == len(replay.numbers)
         assert all(replay.pieces(close=False))
-
-
-def files(tmp_path: Path, *texts: str | bytes, **beside: Any) -> Replay:
-    """Read several files as one recording."""
-    paths = []
-    for number, text in enumerate(texts):
-        path = tmp_path / f"{number}.log"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        paths.append(path)
-    return read_recording(paths, RecordingFlags(host="server:1", **beside))
-
-
-def nginx(*at: float, path: str = "/") -> str:
-    lines = (
-        {**NGINX, "msec": f"{1_795_773_600 + each:.3f}", "request": f"GET {path}"} for each in at
-    )
-    return "".join(json.dumps(line) + "\n" for line in lines)
-
-
-def whole(*seconds: int, path: str = "/c") -> str:
-    line = 'h - - [27/Nov/2026:10:00:{:02} +0000] "GET {} HTTP/1.1" 200 5\n'
-    return "".join(line.format(second, path) for second in seconds)
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ((nginx(0, 2, path="/a"), nginx(1, 3, path="/b")), "a0 b1 a2 b3"),
-        ((nginx(1, 3, path="/b"), nginx(0, 2, path="/a")), "a0 b1 a2 b3"),
-        ((nginx(4, 5, path="/a"), nginx(0, 1, path="/b")), "b0 b1 a4 a5"),
-        ((nginx(1, path="/a"), nginx(1, path="/b")), "a0 b0"),
-        ((whole(0, 0, path="/a"), whole(0, 1, path="/b")), "a0 a0.33 b0.67 b1"),
-        ((whole(0, 0, path="/a"), nginx(0.25, path="/b")), "a0 b0.25 a0.5"),
-        ((timed(0, 2, path="/a"), timed(1, path="/b")), "a0 b1 a2"),
-        ((nginx(0, path="/a"), har(har_entry("http://h/b"))), "a0 b0.25"),
-    ],
-)
-def test_several_files_are_one_recording_in_the_order_of_their_times(
-    texts: tuple[str, ...], expected: str, tmp_path: Path
-) -> None:
-    found = files(tmp_path, *texts)
-    sent = [found.requests[number][1][1:] for number in found.numbers]
-    times = [f"{round(at / S, 2):g}" for at in found.at_ns]
-    assert " ".join(map("".join, zip(sent, times, strict=True))) == expected
-
-
-def test_files_of_one_recording_share_requests_and_hosts(tmp_path: Path) -> None:
-    found = files(tmp_path, nginx(0, 1), gzip.compress(nginx(2).encode()), whole(3, path="/"))
-    assert found.about == "0.log + 1.log + 2.log (nginx JSON log and common access log)"
-    assert found.notes[0] == (
-        "3 files are one recording in the order of their times (nginx JSON log and common access"
-        " log): 4 requests, 1 of them different, over 3.00 s"
-    )
-    hosts = [json.dumps({**NGINX, "host": host}) for host in ("a", "b")]
-    with pytest.raises(UserError, match="the recording in 2 files has requests to 2 hosts: a, b"):
-        files(tmp_path, *hosts)
-    assert files(tmp_path, *hosts, chosen="b").count == 1
-    assert files(tmp_path, *[nginx(0)] * 4).about == "4 files (nginx JSON log)"
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ((nginx(0), ""), "1.log' is empty"),
-        ((nginx(0), "what\n"), "1.log', line 1: no request can be read"),
-        ((whole(0), whole(1).replace("GET /c", "-")), "1.log', line 1: no request can be read"),
-        ((nginx(0), timed(0)), "1.log' counts its times from 0, and the recording"),
-        ((timed(0), nginx(7300) + nginx(0)), "1.log', line 2: its time is 7,300 s before"),
-    ],
-)
-def test_a_mistake_names_the_file_of_several(
-    texts: tuple[str, ...], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UserError) as refused:
-        files(tmp_path, *texts)
-    assert message in refused.value.message
-    assert "\n" not in refused.value.message + refused.value.hint
-
-
-@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_a_compressed_recording_is_read_as_it_is(
-    pack: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
-    assert files(tmp_path, pack(whole(0, 1).encode()) + pack(whole(2).encode())).count == 3
-    assert files(tmp_path, pack(har(har_entry(), indent=1).encode())).count == 1
-    for packed, message in (
-        (pack(whole(0, 1).encode())[:-12], "0.log' ends early"),
-        (pack(b"a" * 2**21), "0.log', line 1: longer than 1 MiB"),
-        (b"BZh91AY", "0.log' is compressed by bzip2"),
-    ):
-        with pytest.raises(UserError) as refused:
-            files(tmp_path, packed)
-        assert message in refused.value.message
-
-
-def test_a_compressed_recording_is_read_up_to_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording, "UNPACKED_BYTES_MAX", 2**20)
-    with pytest.raises(UserError, match=r"0.log' is too large: more than 1 MiB unpacked"):
-        files(tmp_path, gzip.compress(whole(0).encode() * 20_000))
-    monkeypatch.setattr(recording, "LINES_MAX", 1000)
-    with pytest.raises(UserError, match=r"0.log' has more than 1,000 lines"):
-        files(tmp_path, gzip.compress(whole(0).encode() + b"\n" * 2000))
-
-
-@pytest.mark.parametrize("text", [whole(0), nginx(0), timed(0), har(har_entry())])
-def test_a_byte_order_mark_is_skipped_and_another_encoding_is_named(
-    text: str, tmp_path: Path
-) -> None:
-    assert files(tmp_path, "\ufeff" + text).count == 1
-    for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
-        named = "UTF-32" if encoding == "utf-32" else "UTF-16"
-        with pytest.raises(UserError, match=f"0.log' is {named}, and must be UTF-8") as refused:
-            files(tmp_path, text.encode(encoding))
-        assert "iconv" in refused.value.hint
-
-
-def test_a_log_is_read_by_its_pattern(tmp_path: Path) -> None:
-    text = "1795773600.5|GET /a|200\n\nnoise\n1795773600|POST /b|404\n"
-    found = files(tmp_path, text, pattern="$msec|$request_method $request_uri|$status")
-    assert [sent[:2] for sent in found.requests] == [("GET", "/a"), ("POST", "/b")]
-    assert found.about == "0.log (log of your --log-format)"
-    assert "1 requests that cannot be sent are left out, the first in line 3" in found.notes
-    with pytest.raises(UserError, match="line 1: no request can be read") as refused:
-        files(tmp_path, "noise", pattern="$msec $request")
-    assert refused.value.hint == "compare a line with the --log-format"
-
-
-def test_the_order_of_a_log_does_not_matter_where_it_has_none(tmp_path: Path) -> None:
-    line = "2026-11-27\t{}:00:00\tLHR62-C2\t1\t192.0.2.1\tGET\th\t/{}\t200\t-\t-\t-\t-\n"
-    text = "".join(line.format(hour, hour) for hour in (12, 10, 15, 11))
-    found = files(tmp_path, text)
-    assert [found.requests[number][1] for number in found.numbers] == ["/10", "/11", "/12", "/15"]
-
-
-def test_a_request_that_became_a_websocket_is_left_out(tmp_path: Path) -> None:
-    found = files(tmp_path, whole(0) + whole(1, path="/ws").replace(" 200 ", " 101 "))
-    assert (found.count, len(found.requests)) == (1, 1)
-    assert "1 requests that cannot be sent are left out, the first in line 2" in found.notes
-
-
-MULTIPART = {"mimeType": "multipart/form-data; boundary=----WebKit"}
-FIELD = {"name": 'a"b', "value": "ü"}
-
-
-@pytest.mark.parametrize(
-    ("data", "kind", "body"),
-    [
-        ({"text": "aGk/", "encoding": "base64"}, None, b"hi?"),
-        ({"text": "/+8=\n", "encoding": "Base64"}, None, b"\xff\xef"),
-        ({"text": "", "encoding": "base64"}, None, b""),
-        ({"text": "hi", "encoding": ""}, None, b"hi"),
-        ({"text": "hi", "params": [FIELD]}, None, b"hi"),
-        ({"text": "", "params": []}, None, b""),
-        ({"params": [FIELD]}, FORM[1], b"a%22b=%C3%BC"),
-        ({"mimeType": FORM[1], "params": [{"name": "a"}]}, FORM[1], b"a="),
-        (
-            {**MULTIPART, "params": [FIELD]},
-            "multipart",
-            'Content-Disposition: form-data; name="a%22b"\r\n\r\nü'.encode(),
-        ),
-        (
-            {"params": [{"name": "f", "fileName": "x.png", "contentType": "image/png"}]},
-            "multipart",
-            b'Content-Disposition: form-data; name="f"; filename="x.png"\r\n'
-            b"Content-Type: image/png\r\n\r\n",
-        ),
-    ],
-)
-def test_the_body_of_a_har_entry_is_its_text_or_its_form(
-    data: dict[str, Any], kind: str | None, body: bytes
-) -> None:
-    own = [{"name": "content-type", "value": "application/own"}]
-    for headers in ([], own if kind == "multipart" else []):
-        found = of_har(har_entry(request={"method": "POST", "postData": data, "headers": headers}))
-        kinds = [value for name, value in found.headers if name.lower() == "content-type"]
-        if kind == "multipart":
-            (said,) = kinds
-            boundary = said.removeprefix("multipart/form-data; boundary=").encode()
-            assert boundary.startswith(b"trueload-")
-            body_of = b"--%s\r\n%s\r\n--%s--\r\n"
-            assert found.body == body_of % (boundary, body, boundary)
-        else:
-            assert (kinds, found.body) == ([] if kind is None else [kind], body)
-
-
-def test_a_form_with_a_boundary_of_our_own_is_told(tmp_path: Path) -> None:
-    entry = har_entry(request={"method": "POST", "postData": {**MULTIPART, "params": [FIELD]}})
-    note = "1 form made of the recorded fields, with a boundary of trueload's own"
-    assert note in files(tmp_path, har(entry)).notes
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({"startedDateTime": None}, "entry 2 has no startedDateTime: not HAR 1.2"),
-        ({"startedDateTime": ""}, "entry 2 has no startedDateTime: not HAR 1.2"),
-        ({"startedDateTime": "soon"}, "entry 2 has no time in startedDateTime: 'soon' is not"),
-        ({"startedDateTime": 5}, "entry 2 has no time in startedDateTime: '5' is not"),
-        ({"request": {"url": None}}, "entry 2 has no request.url: not HAR 1.2"),
-        ({"request": {"method": ""}}, "entry 2 has no request.method: not HAR 1.2"),
-        (
-            {"request": {"postData": {"text": "a", "encoding": "base64"}}},
-            "entry 2 has a body that is not base64",
-        ),
-        ({"request": {"postData": {"params": [{"value": "a"}]}}}, "entry 2 cannot be read"),
-        ({"request": {"headers": [1]}}, "entry 2 cannot be read"),
-        ({"time": "long"}, "entry 2 cannot be read"),
-    ],
-)
-def test_an_entry_says_what_it_lacks(entry: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=re.escape(f"it: {message}")) as refused:
-        parse_har(har(har_entry(), har_entry(**entry)).encode(), "it")
-    assert "\n" not in refused.value.message + refused.value.hint
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("base64"),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["text", "params", "name", "value", "encoding"]), inner)
-    ),
-    max_leaves=8,
-)
-
-
-@given(st.sampled_from(["startedDateTime", "time", "request", "response", "postData"]), JSON_VALUES)
-def test_any_entry_of_a_har_file_is_traffic_or_refused(key: str, value: Any) -> None:
-    if key == "postData":
-        entry = har_entry(request={"postData": value})
-    else:
-        entry = {**har_entry(), key: value}
-    refused = ""
-    try:
-        found = parse_har(json.dumps({"log": {"entries": [entry]}}).encode(), "it").entries
-    except UserError as error:
-        found, refused = (), error.message
-    assert refused.isprintable()
-    assert all(isinstance(each.recorded.body, bytes | None) for each in found)
-    assert bool(found) != bool(refused)

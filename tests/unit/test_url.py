@@ -19,7 +19,7 @@ from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, parse_condition
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.redact import redact_command, redact_headers, redact_url
-from trueload.request.url import WS, parse_given_url, parse_url, resolve
+from trueload.request.url import HTTP, WS, parse_given_url, parse_url, resolve
 
 
 @pytest.mark.parametrize(
@@ -483,6 +483,11 @@ def test_a_metric_is_in_its_unit() -> None:
         ("[::1]:8080/", "http://[::1]:8080/"),
         ("me:secret@h/", "http://me:secret@h/"),
         ("https://h/", "https://h/"),
+        (":8080", "http://localhost:8080"),
+        (":9/a", "http://localhost:9/a"),
+        ("8080", "http://localhost:8080"),
+        ("8080/a?b", "http://localhost:8080/a?b"),
+        ("8080?b", "http://localhost:8080?b"),
     ],
 )
 def test_what_is_typed_may_lack_its_scheme(text: str, url: str) -> None:
@@ -493,7 +498,23 @@ def test_a_typed_url_of_websocket_is_one_without_tls() -> None:
     assert parse_given_url("h:80/ws", WS) == parse_url("ws://h:80/ws", WS)
 
 
-@pytest.mark.parametrize("text", ["", "//host/", "http:/host/", "ws:host", "://host/", "/a", "?a"])
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://localhost/", "localhost:80"),
+        ("https://localhost/", "localhost:443"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+        ("ws://h/", "h:80"),
+    ],
+)
+def test_a_message_names_the_port_in_any_case(url: str, shown: str) -> None:
+    assert parse_url(url, WS if url.startswith("ws") else HTTP).host_port == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "//host/", "http:/host/", "http//host/", "ws:host", "://host/", "/a", "?a", ":", ":/a"],
+)
 def test_what_is_no_url_is_none_when_it_is_typed(text: str) -> None:
     with pytest.raises(UserError, match="has no scheme" if text else "the URL is empty"):
         parse_given_url(text)

@@ -38,7 +38,7 @@ from trueload.verdict.stretches import PARTS, largest_change
 S = 1_000_000_000
 MS = 1_000_000
 RAW_PARTS = 300  # an engine has 256 to 511
-AUTOCORRELATION = 0.57  # of successive parts: the median of 88 real runs (docs/method.md)
+AUTOCORRELATION = 0.57  # of successive parts: the median of 88 real runs (bench/ordinary.py)
 
 
 # --- pure tables
@@ -228,7 +228,7 @@ def autocorrelated(chance: random.Random, count: int, share: float) -> list[floa
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, AUTOCORRELATION])
 def test_chance_alone_is_no_change(correlation: float) -> None:
-    """docs/method.md has the figures of 10,000 runs."""
+    """docs/verdicts.md has the figure of 10,000 runs."""
     chance, runs = random.Random(11), 500
     noise = (autocorrelated(chance, PARTS, correlation) for _ in range(runs))
     alarms = sum(largest_change([10 + value for value in values]) is not None for values in noise)

@@ -347,3 +347,12 @@ def test_streams_that_get_nothing_are_told(
     assert found.status == status, (what, found)
     over_http1 = judge(record.model_copy(update={"http2": None}))
     assert check_of(over_http1, "starvation").status == "pass", what
+
+
+@pytest.mark.parametrize(("connections", "asks"), [(SLOTS, False), (0, True)])
+def test_a_server_that_has_spoken_http_2_is_not_asked_whether_it_wants_tls(
+    connections: int, asks: bool
+) -> None:
+    wrong = {"ok": 0, "failed": {"framing": 10_000}, "statuses": {}}
+    found = check("errors", spoken(connections=connections), counts=counts(**wrong))
+    assert ("does the server want https://?" in found.why) is asks, found

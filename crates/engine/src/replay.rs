@@ -75,7 +75,7 @@ pub(crate) fn read(
 fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
     let unreadable = |error: serde_json::Error| unusable(&format!("requests: {error}"));
     let recorded: RecordedRequest = serde_json::from_slice(line).map_err(unreadable)?;
-    let RecordedRequest { method, path, headers, body, statuses } = recorded;
+    let RecordedRequest { method, path, headers, latin1, body, statuses } = recorded;
     let decoded = body.map(|text| STANDARD.decode(text)).transpose();
     let body = decoded.map_err(|_| unusable("requests: a body is not base64"))?;
     let request = RequestPlan { method, path, headers, body_sha256: None, template: false };
@@ -89,7 +89,19 @@ fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
         idempotent: request::is_idempotent(method),
         limits: Limits::default(),
     };
-    Ok(request::target(plan, request::cut(plan, &texts, false), rules))
+    let made = request::cut(plan, &texts, false);
+    let made = if latin1 { made.with_headers(bytes_of(headers)?) } else { made };
+    Ok(request::target(plan, made, rules))
+}
+
+/// Headers of which each character stands for one byte.
+fn bytes_of(headers: &[(String, String)]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let header = |(name, value): &(String, String)| {
+        let bytes = value.chars().map(u8::try_from).collect::<Result<_, _>>();
+        let bytes = bytes.map_err(|_| unusable("requests: a header is not Latin-1"))?;
+        Ok((name.clone(), bytes))
+    };
+    headers.iter().map(header).collect()
 }
 
 /// The entries in their pieces; none if they are no recording.
@@ -198,11 +210,20 @@ mod tests {
     }
 
     #[test]
+    fn headers_may_have_bytes_that_are_no_text() {
+        let latin1 = r#"{"method":"GET","path":"/","headers":[["A","\u00e9é~"]],"latin1":true}"#;
+        let replay = read_of(&[latin1], &[&[(0, 0)]], 1).expect("traffic");
+        let fixed = replay.targets[0].text.http1().and_then(Template::fixed).expect("a text");
+        assert_eq!(&fixed[..], b"GET / HTTP/1.1\r\nA: \xe9\xe9~\r\n\r\n");
+    }
+
+    #[test]
     fn traffic_that_cannot_be_sent_is_refused_by_its_field() {
         let broken = r#"{"method":"GET","path":"/ a","headers":[]}"#;
         let body = r#"{"method":"GET","path":"/","headers":[],"body":"?"}"#;
         type Entries<'a> = &'a [&'a [(u64, u32)]];
-        let cases: [(&[&str], Entries<'_>, u64, &str); 7] = [
+        let wide = r#"{"method":"GET","path":"/","headers":[["A","\u0100"]],"latin1":true}"#;
+        let cases: [(&[&str], Entries<'_>, u64, &str); 8] = [
             (&[GET], &[&[(1, 0), (0, 0)]], 2, "replay.entries: must be whole, in order of time"),
             (&[GET], &[], 1, "replay.entries: must be whole, in order of time, and at least one"),
             (&[GET], &[&[(0, 1)]], 1, "replay.entries: one has no request"),
@@ -210,6 +231,7 @@ mod tests {
             (&["{}"], &[&[(0, 0)]], 1, "replay.requests: missing field"),
             (&[broken], &[&[(0, 0)]], 1, "replay.requests.path: must be visible ASCII"),
             (&[body], &[&[(0, 0)]], 1, "replay.requests: a body is not base64"),
+            (&[wide], &[&[(0, 0)]], 1, "replay.requests: a header is not Latin-1"),
         ];
         for (requests, all, count, why) in cases {
             let error = read_of(requests, all, count).expect_err(why);

@@ -76,6 +76,8 @@ classes! {
     Status = "status",
     /// The answer lacks a value that the session takes from it.
     Extract = "extract",
+    /// The answer is compressed in a way that cannot be read, and its content is needed.
+    Encoded = "encoded",
     /// The answer is a redirect that cannot be followed, or one too many.
     Redirect = "redirect",
     /// The request was pipelined behind another on a connection that the peer closed.

@@ -188,7 +188,7 @@ fn one_response_settles_one_request(played: &mut Played) -> Result<(), String> {
         let streams = played.scenario.talk.as_ref().is_some_and(|talk| talk.stream.is_some());
         // A stream may be cut although its answer is complete.
         let cut = if streams { of("truncated") } else { 0 };
-        let ends = ["status", "mismatch", "extract", "redirect"];
+        let ends = ["status", "mismatch", "extract", "encoded", "redirect"];
         let settled = meter.ok + ends.into_iter().map(of).sum::<u64>();
         let answered: u64 = meter.statuses().map(|(_, count)| count).sum();
         // An answer may settle a request that is then charged with bytes that came after it. That

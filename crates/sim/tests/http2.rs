@@ -120,6 +120,12 @@ fn endings_of_streams() -> Vec<Row> {
         ),
         ("an answer behind the time-out", T::Late(200 * MS), 0, &[("timeout.first_byte", 1)]),
         ("interim answers without end", flood(1, 4, None, b"\x08\x03103"), 0, &[("limit", 4)]),
+        (
+            "a window of a stream beyond 2^31",
+            T::Before(Bytes(b"\0\0\x04\x08\0\0\0\0\x01\x7f\xff\xff\xff")),
+            0,
+            &[("h2.flow", 1)],
+        ),
     ]
 }
 
@@ -201,18 +207,47 @@ fn violations() -> Vec<Row> {
             &[("h2.protocol", 3)],
         ),
         (
-            "a PUSH_PROMISE",
-            T::Frames(&[(5, 4, Bytes(b"\0\0\0\x02\x82"))]),
-            0,
-            &[("unsolicited", 1), ("reset", 3)],
-        ),
-        ("two answers to one request", T::Twice, 0, &[("unsolicited", 1), ("reset", 2)]),
-        ("an answer to no request", T::Elsewhere(40), 0, &[("unsolicited", 1), ("reset", 3)]),
-        (
             "a frame of a type that nobody knows",
             T::Before(Bytes(b"\0\0\x01\x63\xff\0\0\0\x05a")),
             0,
             &[],
+        ),
+    ]
+}
+
+fn unasked() -> Vec<Row> {
+    vec![
+        (
+            "a PUSH_PROMISE",
+            T::Frames(&[(5, 4, Bytes(b"\0\0\0\x02\x82"))]),
+            0,
+            &[("unsolicited", 1), ("h2.protocol", 2)],
+        ),
+        ("two answers to one request", T::Twice, 0, &[("unsolicited", 1), ("h2.protocol", 2)]),
+        ("an answer to no request", T::Elsewhere(40), 0, &[("unsolicited", 1), ("h2.protocol", 2)]),
+        (
+            "an answer on a stream of the server",
+            T::Elsewhere(1),
+            0,
+            &[("unsolicited", 1), ("h2.protocol", 2)],
+        ),
+        (
+            "DATA on a stream that is idle",
+            T::Instead(Bytes(b"\0\0\x01\0\0\0\0\0\x63x")),
+            0,
+            &[("unsolicited", 1), ("h2.protocol", 2)],
+        ),
+        (
+            "a reset of a stream that is idle",
+            T::Instead(Bytes(b"\0\0\x04\x03\0\0\0\0\x63\0\0\0\x08")),
+            0,
+            &[("h2.protocol", 3)],
+        ),
+        (
+            "a window for a stream of the server",
+            T::Instead(Bytes(b"\0\0\x04\x08\0\0\0\0\x02\0\0\0\x08")),
+            0,
+            &[("h2.protocol", 3)],
         ),
     ]
 }
@@ -274,6 +309,7 @@ fn what_ends_a_connection_ends_each_request_once() {
 #[test]
 fn a_violation_ends_all_requests_of_its_connection_and_no_other() {
     check(violations());
+    check(unasked());
 }
 
 #[test]
@@ -282,14 +318,21 @@ fn floods_are_cut_off() {
 }
 
 #[test]
-fn what_is_not_idempotent_is_not_asked_again() {
-    for (trick, failed) in [
-        (T::Refuse, [("h2.stream", 1)]),
-        (T::GoAway(1, 0, None), [("h2.goaway", 1)]),
-        (T::EndBehind(End::Fin), [("empty", 2)]),
+fn what_a_server_did_not_process_is_asked_again_whatever_its_method() {
+    for (trick, stale, failed) in [
+        (T::Refuse, 1, None),
+        (T::GoAway(1, 0, None), 1, None),
+        (T::GoAways(1, 0), 2, None),
+        (T::GoAway(-1, ENHANCE_YOUR_CALM, Some(End::Fin)), 3, None),
+        (T::GoAway(1, INTERNAL_ERROR, Some(End::Fin)), 1, Some(("h2.goaway", 2))),
+        (T::Reset(INTERNAL_ERROR, 0), 0, Some(("h2.stream", 1))),
+        (T::EndBehind(End::Fin), 0, Some(("empty", 2))),
     ] {
         let seen = seen(&scenario("POST", at_first(&trick)));
-        assert_eq!((seen.stale, seen.failed), (0, failed.into()), "{trick:?}");
+        let failures = failed.map_or(0, |(_, count)| count);
+        let failed: BTreeMap<_, _> = failed.into_iter().collect();
+        assert_eq!((seen.ok, seen.stale), (REQUESTS - failures, stale), "{trick:?}: {seen:?}");
+        assert_eq!(seen.failed, failed, "{trick:?}");
     }
 }
 
@@ -311,18 +354,21 @@ fn always_from(start: Start, method: &'static str, manner: Http2Manner) -> Seen 
 
 #[test]
 fn a_request_that_is_refused_again_and_again_is_asked_twice() {
-    let tricks = (0..100).map(|number| (number, T::Refuse)).collect();
-    let seen = always("GET", Http2Manner { tricks, ..Http2Manner::default() });
-    assert_eq!((seen.ok, seen.stale, seen.attempts), (0, REQUESTS, 1));
-    assert_eq!(seen.failed, [("h2.stream", REQUESTS)].into());
+    for method in ["GET", "POST"] {
+        let tricks = (0..100).map(|number| (number, T::Refuse)).collect();
+        let seen = always(method, Http2Manner { tricks, ..Http2Manner::default() });
+        assert_eq!((seen.ok, seen.stale, seen.attempts), (0, REQUESTS, 1));
+        assert_eq!(seen.failed, [("h2.stream", REQUESTS)].into());
+    }
 }
 
 #[test]
 fn a_server_that_leaves_again_and_again_is_followed() {
-    for warns_ns in [None, Some(MS)] {
+    for (method, warns_ns) in [("GET", None), ("GET", Some(MS)), ("POST", None), ("POST", Some(MS))]
+    {
         let leaves = Some(Leave { after: 3, warns_ns, ends_ns: Some(0) });
-        let seen = always("GET", Http2Manner { leaves, ..Http2Manner::default() });
-        assert_eq!((seen.ok, seen.failed.len()), (REQUESTS, 0), "{warns_ns:?}");
+        let seen = always(method, Http2Manner { leaves, ..Http2Manner::default() });
+        assert_eq!((seen.ok, seen.failed.len()), (REQUESTS, 0), "{method}, {warns_ns:?}");
         assert!(seen.attempts >= 3, "{}", seen.attempts);
     }
 }

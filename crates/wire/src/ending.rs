@@ -43,6 +43,8 @@ pub enum Ending {
     UnusedReset,
     /// The answer is as expected, but lacks a value that the session takes from it.
     Extract,
+    /// The answer is compressed in a way that cannot be read, and the session takes a value from it.
+    Encoded,
     /// The answer is a redirect that cannot be followed, or one too many.
     Redirect,
     /// The answer is a redirect. The request goes on with the next hop, on a fresh connection,

@@ -27,6 +27,7 @@ import typer.main
 
 from trueload import __version__
 from trueload.cli import completion
+from trueload.cli.first_words import meant
 from trueload.cli.help_groups import has_short_help, short_help, use_texts, write_options
 from trueload.cli.streams import hold_open, write_whole
 from trueload.commands.foreign_flags import ALIASES
@@ -69,6 +70,8 @@ can be trusted.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
 
+Without a command, a URL is loaded: trueload http://127.0.0.1:8080/ -c 64 -d 10s
+
 Exit codes: 0 measured, verdict valid or suspect; 1 a --fail-on threshold was crossed, or no load
 keeps to the --limit; 2 wrong command or file, nothing was sent; 3 nothing could be measured;
 4 measured, but invalid (with --strict, also suspect), or too disturbed to decide a threshold;
@@ -96,6 +99,9 @@ def run(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int
 
     ``begins`` is called once the command is there, and before it does anything.
     """
+    if (words := meant(argv, COMMANDS)) != list(argv):
+        # The stored command must be one that repeats the run.
+        argv = sys.argv[1:] = words
     try:
         if completion.VARIABLE in os.environ and not argv:
             return completion.answer(build_command)
@@ -104,7 +110,8 @@ def run(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int
         _report_error_of(argv, error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        _report_error_of(argv, *explain_usage_error(error, lambda: _command_path(argv)))
+        explained = explain_usage_error(error, lambda: _find_context(argv), argv)
+        _report_error_of(argv, *explained)
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
         _report_error("interrupted", "what had been saved is kept: `trueload runs list` shows it")
@@ -173,10 +180,10 @@ def _parameters_of(function: Callable[..., Any]) -> list[Any]:
     return list(command.params)
 
 
-def _command_path(argv: Sequence[str]) -> str:
+def _find_context(argv: Sequence[str]) -> Any:
     # The parser does not always name its command: for `trueload runs show` the words do.
-    named, _ = _named(build_command(argv[0] if argv else ""), argv)
-    return " ".join(["trueload", *named])
+    named, command = _named(build_command(argv[0] if argv else ""), argv)
+    return command.context_class(command, info_name=" ".join(["trueload", *named]))
 
 
 def _named(node: Any, argv: Sequence[str]) -> tuple[list[str], Any]:

@@ -59,7 +59,9 @@ def understand(
         with command.make_context(name, list(words)) as context:
             value: Parsed = command.invoke(context)
     except typer.TyperException as error:
-        message, hint = explain_usage_error(error, lambda: name)
+        message, hint = explain_usage_error(
+            error, lambda: command.context_class(command, info_name=name)
+        )
         raise UserError(hide_arguments(message, words), hint) from error
     return CommandLine((*path, *words), value)
 

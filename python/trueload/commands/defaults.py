@@ -7,7 +7,6 @@ been typed.
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from trueload.commands.foreign_flags import removed_hint
 from trueload.errors import UserError
 from trueload.files.ownership import first_fault, steps, trusted_here
 from trueload.files.toml import UnreadableError, read_toml
+from trueload.near import did_you_mean
 from trueload.request.redact import redact_command
 
 FILE = "trueload.toml"
@@ -168,7 +168,8 @@ def _of_file(
     for name in config.tables:
         if name not in names:
             raise UserError(
-                f"{config.name}: trueload has no command '{name}'", _near(name, names) or _WRITE
+                f"{config.name}: trueload has no command '{name}'",
+                did_you_mean(name, names) or _WRITE,
             )
     table: object = config.tables
     for name in path:
@@ -193,14 +194,8 @@ def _default(
 
 
 def _unknown(what: str, command: str, flag: str, flags: Mapping[str, Any]) -> UserError:
-    hint = removed_hint(command, flag) or _near(flag, list(flags)) or f"see `{command} --help`"
+    hint = removed_hint(command, flag) or did_you_mean(flag, flags) or f"see `{command} --help`"
     return UserError(f"{what} is no option: {command} has no {flag}", hint)
-
-
-def _near(word: str, words: Sequence[str]) -> str | None:
-    begun = [each for each in words if each.startswith(word)]
-    near = begun or difflib.get_close_matches(word, words, n=1, cutoff=0.7)
-    return f"did you mean {near[0]}?" if near else None
 
 
 def _long_flags(command: Any) -> dict[str, Any]:

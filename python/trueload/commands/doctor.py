@@ -19,7 +19,7 @@ from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
 
 Status = Literal["pass", "warn", "fail", "n/a"]
 
-# The engine and the subject need a CPU each to be told apart (docs/method.md, same-host).
+# The engine and the subject need a CPU each to be told apart (docs/verdicts.md, same-host).
 CPUS_MIN = 2
 # 10,000 connections, the largest load of the published methods, with some room.
 OPEN_FILES_MIN = 11_000

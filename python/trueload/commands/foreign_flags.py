@@ -9,7 +9,7 @@ override one of ours. A foreign flag names our options, and a test checks that e
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 
 ALIASES: dict[str, str] = {"-n": "--requests", "-z": "--duration", "-m": "--method"}
@@ -32,6 +32,19 @@ REMOVED: dict[str, str] = {
 }
 """Options and commands that trueload has no longer, with what to use instead."""
 
+COMMANDS_ELSEWHERE: dict[str, str] = {
+    "run": (
+        "`trueload http URL` loads a server, with --scenario FILE by the steps of users; `trueload"
+        " runs list` shows the runs"
+    ),
+    "attack": "use `trueload http URL --rate 50/s`; --targets FILE has several requests",
+    **dict.fromkeys(
+        ("bench", "benchmark", "load", "measure", "test", "wrk", "hey", "oha", "k6", "curl"),
+        "`trueload http URL` loads a server",
+    ),
+}
+"""What other tools, or people, call our commands."""
+
 KEYS_OF_SUITES = (
     *("--driver", "--spin", "--coalesce", "--refill"),
     *("--read-rate", "--write-rate", "--connect-rate"),
@@ -43,7 +56,7 @@ def removed_hint(path: str, flag: str) -> str | None:
     """Return what to use instead of an option that the command at ``path`` has no longer."""
     if path == "trueload suite run" and flag in KEYS_OF_SUITES:
         key = flag.removeprefix("--").replace("-", "_")
-        return f"write it into the suite's file, as its key {key} (docs/options.md)"
+        return f"write it into the suite's file, as its key {key} (docs/your-own-suite.md)"
     return REMOVED.get(flag)
 
 
@@ -55,64 +68,164 @@ class ForeignFlag:
     tools: str
     meaning: str
     advice: str
+    when: str = ""
+    """What the command line must have, as a pattern, for the flag to be meant so."""
 
     @property
     def ours(self) -> set[str]:
         """Our options that the advice names."""
         return set(re.findall(r"--[a-z0-9-]+", self.advice))
 
-    def is_of_use(self, flags: Set[str]) -> bool:
-        """Whether a command with these flags is one that loads, and has what the advice names."""
-        return "--connections" in flags and flags >= self.ours
+    def is_of_use(self, flags: Set[str], line: str) -> bool:
+        """Whether a command with these flags loads, has what the advice names, and the flag is
+        meant so in its line."""
+        is_there = "--connections" in flags and flags >= self.ours
+        return is_there and re.search(self.when, line) is not None
 
     def hint(self) -> str:
         return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
 
 
 _TABLE = """
--t | wrk and h2load, or of ab and hey | threads, or a time | use --threads N, --duration 10s or
-    --timeout 5s
+-t | wrk and h2load, or of ab, hey and others | threads, or a time | use --threads N, --duration 10s
+    or --timeout 5s
 -D | h2load, or of hey | duration, or a body file | use --duration 10s or --body-file FILE
--q | hey and oha | rate | use --rate 5k/s
--R | wrk2 | rate | use --rate 5k/s
+-q | hey and oha, or of ab and k6 | rate, or quiet | use --rate 5k/s or --quiet
+-R | wrk2 and autocannon | rate | use --rate 5k/s
+--rps | k6 and h2load | rate | use --rate 5k/s
+--qps | other tools | rate | use --rate 5k/s
+-r | bombardier, oha, locust or ab | rate, redirects, users per second, or go on after errors | use
+    --rate 5k/s, --follow N or --stages STAGES; a run always goes on after errors
+-k | curl, or of ab | any certificate, or keep-alive | use --insecure; connections are kept alive
+    | (https|wss)://
 -k | ab | keep-alive | leave it out, connections are kept alive; --close opens one per request
--s | wrk, or of ab | a Lua script, or a timeout | there are no scripts, use --method, --header,
-    --body; for a timeout --timeout 5s
+-s | wrk, ab, k6 or curl | a Lua script, a timeout, a stage, or quiet | there are no scripts, use
+    --method, --header, --body; else --timeout 5s, --stages STAGES or --quiet
 -T | ab, hey and oha | content type | use -H 'Content-Type: text/plain' (--header)
 --latency | wrk | print percentiles | leave it out, percentiles are always printed
+-l | ab, or of bombardier and autocannon | answers that vary, or print percentiles | leave it out,
+    answers may vary and percentiles are always printed
+--latencies | bombardier | print percentiles | leave it out, percentiles are always printed
 -L | wrk2, or of curl | print percentiles, or follow redirects | percentiles are always printed;
     for redirects use --follow 10
 --max-concurrent-streams | h2load | streams | use --http 2 --streams N
--w | h2load | bits of a stream's window | use --window SIZE
+-w | h2load, or of autocannon | bits of a stream's window, or workers | use --window SIZE or
+    --threads N | -w ?[0-9]
+-w | curl, or of oha | what to print, or wait for answers | use --format json, or leave it out
 -W | h2load | bits of a connection's window | use --connection-window SIZE
 --h1 | h2load | HTTP/1.1 | leave it out, or use --http 1.1
--i | ab | HEAD requests | use -X HEAD (--method)
--p | ab, or of oha | a body file, or depth | use --body-file FILE or --pipeline N
+--http1 | bombardier | HTTP/1.1 | leave it out, or use --http 1.1
+--http1.1 | curl | HTTP/1.1 | leave it out, or use --http 1.1
+--fasthttp | bombardier | its client | leave it out
+-i | ab, or of k6, curl and autocannon | HEAD requests, iterations, headers of the answer, or a body
+    file | use -X HEAD (--method), --requests N or --body-file FILE
+-I | curl | HEAD requests | use -X HEAD (--method)
+--head | curl | HEAD requests | use -X HEAD (--method)
+-p | ab, or of autocannon and oha | a body file, or depth | use --body-file FILE, --pipeline N, or
+    --http 2 --streams N
+--pipelining | autocannon | depth | use --pipeline N
+-u | curl | name and password | use --user NAME:PASSWORD | -u ?[^ ]*:
+-u | k6 and locust | virtual users | use -c N (--connections) | -u ?[0-9]+( |$)
 -u | ab | a body file to PUT | use -X PUT --body-file FILE
--a | hey and oha | basic authentication | use --user NAME:PASSWORD
--A | ab, or of hey | basic authentication, or Accept | use --user NAME:PASSWORD or -H 'Accept: …'
-    (--header)
+-a | hey and oha, or of autocannon and bombardier | basic authentication, requests, or no keep-alive
+    | use --user NAME:PASSWORD, --requests N or --close
+-A | ab, hey, or of curl | basic authentication, Accept, or User-Agent | use --user NAME:PASSWORD or
+    -H 'Accept: …' (--header)
+-U | hey | User-Agent | use -H 'User-Agent: …' (--header)
+--user-agent | curl and k6 | User-Agent | use -H 'User-Agent: …' (--header)
+--referer | curl | Referer | use -H 'Referer: …' (--header)
 -C | ab | a cookie | use -H 'Cookie: name=value' (--header)
+--cookie | curl | a cookie | use -H 'Cookie: name=value' (--header)
+-b | curl, or of autocannon and bombardier | a cookie, or a body | use -H 'Cookie: name=value'
+    (--header) or --body TEXT
+-f | bombardier, curl, or of locust | a body file, fail, or a script | use --body-file FILE;
+    failures are always counted, and --scenario FILE has sessions
+-body | vegeta | a body file | use --body-file FILE, or --body TEXT
+--data-raw | curl | a body | use --body TEXT or --body-file FILE
+--data-binary | curl | a body | use --body TEXT or --body-file FILE
+--data-ascii | curl | a body | use --body TEXT or --body-file FILE
+--compressed | curl | compression | use -H 'Accept-Encoding: gzip' (--header)
+--disable-compression | hey and oha | no compression | leave it out, none is asked for
+--url | curl | the URL | write it without an option, as in `trueload http URL`
+--host | locust, or of hey | the server, or the Host header | write the URL without an option, or
+    -H 'Host: …' (--header)
+--port | other tools | the port | write it in the URL: http://127.0.0.1:8080/
+--request | curl | the method | use -X POST (--method)
+--get | curl | GET requests | leave it out, or put the query into the URL
+-G | curl | GET requests | leave it out, or put the query into the URL
 -B | ab | local address | use --local-address ADDRESS
--o | hey | output format | use --format csv, or --json FILE
+--interface | curl | local address | use --local-address ADDRESS
+--laddr | vegeta | local address | use --local-address ADDRESS
+-4 | curl and oha | IPv4 | write an IPv4 address in the URL: http://127.0.0.1:8080/
+-6 | curl and oha | IPv6 | write an IPv6 address in the URL: http://[::1]:8080/
+--ipv4 | curl and oha | IPv4 | write an IPv4 address in the URL: http://127.0.0.1:8080/
+--ipv6 | curl and oha | IPv6 | write an IPv6 address in the URL: http://[::1]:8080/
+-g | ab | a file for gnuplot | use --json FILE
+-e | ab, or of curl | percentiles as CSV, or Referer | use --format csv or -H 'Referer: …'
+    (--header)
+-o | hey, k6, or of curl | output | use --format csv, or --json FILE; answers are not kept
+--out | k6 | output | use --json FILE, or --format csv
+--output | oha, vegeta, or of curl | output | use --json FILE; answers are not kept
+--csv | locust | output | use --format csv
+--summary-export | k6 | output | use --json FILE
+-j | autocannon | JSON | use --format json, or --json FILE
 --output-format | oha | output format | use --format json
+--db-url | oha | a database of requests | use --json FILE; `trueload runs list` shows stored runs
+--print | bombardier | what to print | use --quiet or --format json
+-v | curl, ab and others | say more | see the whole of a run in its --json FILE
+--verbose | curl and others | say more | see the whole of a run in its --json FILE
+--silent | curl | say less | use --quiet
 --no-tui | oha | no live view | use --no-live
+--headless | locust | no web page | leave it out; --no-live has no live view
+--no-progress | autocannon | no live view | use --no-live
+--renderStatusCodes | autocannon | print status codes | leave it out, they are printed
+--stats-success-breakdown | oha | figures by status | leave it out, status codes are printed
+--latency-correction | oha | latency from the schedule | leave it out, with --rate it always is
 --disable-keepalive | hey and oha | a connection per request | use --close
---concurrency | k6 and others | connections | use -c N
+--no-connection-reuse | k6 | a connection per request | use --close
+--disableKeepAlives | bombardier | a connection per request | use --close
+--keepalive | vegeta | kept connections | leave it out, or use --close
+--keep-alive | other tools | kept connections | leave it out, or use --close
+--concurrency | k6 and others | connections | use -c N (--connections)
+--concurrent | siege | connections | use -c N (--connections)
 --vus | k6 | virtual users | use -c N (--connections)
+--users | locust | users | use -c N (--connections)
+--workers | vegeta and others | workers | use -c N (--connections) or --threads N
+--max-workers | vegeta | most workers | use -c N (--connections)
+--max-connections | vegeta | most connections | use -c N (--connections)
+-cpus | hey | threads | use --threads N
+--iterations | k6 | requests | use --requests N
+--amount | autocannon | requests | use --requests N
+--time | siege and ab | duration | use --duration 10s
+--run-time | locust | duration | use --duration 10s
+--spawn-rate | locust | users per second | use --stages '10s@1..64' --stages-of connections
+--stage | k6 | virtual users over time | use --stages '10s@1..64' --stages-of connections
+--burst-rate | oha | bursts | use --stages '1s@10,100ms@1k'
+--burst-delay | oha | bursts | use --stages '1s@10,100ms@1k'
+--threshold | k6 | a threshold | use --fail-on 'p95>200ms'
+--max-time | curl | a timeout | use --timeout 5s
+--connect-timeout | curl and oha | a timeout | use --timeout 5s
+--urls-from-file | oha | a file of URLs | use --targets FILE
 --unix-socket | curl and oha | a socket file | use --unix PATH
+--root-certs | vegeta | trusted issuers | use --cacert FILE
+--insecure-skip-tls-verify | k6 | any certificate | use --insecure
 -x | hey and curl | a proxy | use --proxy http://HOST:PORT
 --http3 | curl | HTTP/3 | there is none yet; --http 2 is
 --h3 | h2load | HTTP/3 | there is none yet; --http 2 is
 --lua | other tools | a script | there are no scripts, use --targets FILE
 --script | wrk | a script | there are none, use --targets FILE
 --http2 | oha and curl | HTTP/2 | use --http 2
+--h2 | hey and others | HTTP/2 | use --http 2
+--h2c | vegeta | HTTP/2 without TLS | use --http 2
+--http2-prior-knowledge | curl | HTTP/2 without TLS | use --http 2
 --redirect | oha | redirects | use --follow N
+--redirects | vegeta | redirects | use --follow N
 --location | curl | redirects | use --follow 10
 --max-redirs | curl | redirects | use --follow N
 --max-redirects | k6 | redirects | use --follow N
 --disable-redirects | hey | no redirects | leave it out, redirects are followed only with --follow N
--E | curl and ab | client certificate | use --cert FILE
+-E | curl and ab, or of autocannon | client certificate, or the body expected | use --cert FILE or
+    --expect-body TEXT
 """
 """A line for each flag, which may go on in an indented one."""
 
@@ -120,4 +233,16 @@ FOREIGN_FLAGS = tuple(
     ForeignFlag(*line.split(" | ")) for line in _TABLE.strip().replace("\n    ", " ").splitlines()
 )
 
-BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}
+BY_FLAG = {
+    flag: [row for row in FOREIGN_FLAGS if row.flag == flag]
+    for flag in dict.fromkeys(row.flag for row in FOREIGN_FLAGS)
+}
+"""The meanings of a flag; the first of use counts."""
+
+
+def foreign_hint(names: Sequence[str], flags: Collection[str], words: Sequence[str]) -> str | None:
+    """Return what to type instead of another tool's flag, written in one of these ways; None if it
+    is unknown, or of no use to a command with these flags."""
+    rows = (row for name in names for row in BY_FLAG.get(name, ()))
+    line = " ".join(words)
+    return next((row.hint() for row in rows if row.is_of_use(set(flags), line)), None)

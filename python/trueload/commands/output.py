@@ -156,15 +156,15 @@ def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
     if proxy is None or not any(name.startswith("connect.") for name in failed):
         return None
     if "connect.proxy" in failed:
-        return f"does the proxy at {proxy.endpoint.authority} let CONNECT through, to this port?"
-    return f"is a proxy listening on {proxy.endpoint.authority}?"
+        return f"does the proxy at {proxy.endpoint.host_port} let CONNECT through, to this port?"
+    return f"is a proxy listening on {proxy.endpoint.host_port}?"
 
 
 def _asked_for(job: Job) -> str:
-    shown = [at.authority for at in job.workload.origins[:ORIGINS_SHOWN]]
+    shown = [at.host_port for at in job.workload.origins[:ORIGINS_SHOWN]]
     if len(job.workload.origins) > ORIGINS_SHOWN:
         shown.append(f"{len(job.workload.origins) - ORIGINS_SHOWN} others")
-    return " or ".join(shown) or job.workload.route.unix or job.workload.endpoint.authority
+    return " or ".join(shown) or job.workload.route.unix or job.workload.endpoint.host_port
 
 
 def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:

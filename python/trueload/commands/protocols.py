@@ -2,7 +2,7 @@
 
 `trueload --help` reads this, so nothing heavy is imported. A protocol's flags are in the module of
 its name beside this one, as ``read_job``. Its server is a row of ``serve.SERVERS``
-(docs/adding-a-protocol.md).
+(docs/contributors/adding-a-protocol.md).
 """
 
 from __future__ import annotations

@@ -1,50 +1,73 @@
-"""Explains the parser's complaints: one line names the mistake, and one helps."""
+"""Explains the parser's complaints: one line names the mistake, and one helps.
+
+How: a word that is written wrongly (``hints.slip``) comes first, since the parser may have
+taken it for something else. Then come the flags of other tools, and last the nearest name. Where
+none of them is sure, the hint is the command's help.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
 
-from trueload.commands.foreign_flags import BY_FLAG, REMOVED, removed_hint
+from trueload.commands import hints
+from trueload.commands.foreign_flags import COMMANDS_ELSEWHERE, REMOVED
+from trueload.near import did_you_mean
 
 
 def explain_usage_error(
-    error: typer.TyperException, command_path: Callable[[], str]
+    error: typer.TyperException, find_context: Callable[[], Any], words: Sequence[str] = ()
 ) -> tuple[str, str]:
     """Return a parser's complaint about a command line as (message, hint), each one line.
 
-    ``command_path`` is called if the complaint does not name the command.
+    ``find_context`` is called if the complaint does not name the command. ``words`` are all of the
+    command line.
     """
     message = one_line(error.format_message()).rstrip(".")
     # The parser's own phrase for a wrong choice.
     message = message.replace(": Value error, ", ": ", 1)
     # typer has no public class for these complaints; their attributes identify them.
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else command_path()
+    context = getattr(error, "ctx", None) or find_context()
+    path = context.command_path
     see_help = f"see `{path} --help`"
+    typed = hints.Typed(path, hints.options_of(context), words[path.count(" ") :])
     option = getattr(error, "option_name", None)
     if option is not None and hasattr(error, "possibilities"):
-        near = next(iter(error.possibilities or ()), None)  # the nearest comes first
-        hint = f"did you mean {near}? {see_help}" if near else see_help
-        foreign = BY_FLAG.get(option)
-        if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
-            hint = foreign.hint()
-        return f"{path} has no option {option}", removed_hint(path, option) or hint
-    unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
+        option, hint = hints.slip(typed) or hints.option_hint(option, typed)
+        return f"{path} has no option {option}", hint or see_help
+    unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean .*)?", message)
     if unknown is not None:
-        name, near = unknown[1], unknown[2]
-        if near is None and re.search(r"://|:\d+", name):
-            near = f"`{path} http {name}`"
-        hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
-        return f"{path} has no command '{name}'", REMOVED.get(name, hint)
-    return message[:1].lower() + message[1:], see_help
+        hint = _hint_of_command(unknown[1], context)
+        return f"{path} has no command '{unknown[1]}'", hint or f"{see_help} for the commands"
+    message = message[:1].lower() + message[1:]
+    if (slip := hints.slip(typed)) is not None:
+        return message, slip[1]
+    return message, _hint_of_complaint(error, message, typed) or see_help
 
 
-def _flags(command: Any) -> set[str]:
-    return {flag for parameter in command.params for flag in parameter.opts}
+def _hint_of_command(name: str, context: Any) -> str | None:
+    path = context.command_path
+    known = REMOVED | COMMANDS_ELSEWHERE if path == "trueload" else {}
+    if name in known:
+        return known[name]
+    if (near := did_you_mean(name, getattr(context.command, "commands", {}))) is not None:
+        return f"{near} see `{path} --help`"
+    is_host = path == "trueload" and re.fullmatch(r"[\w-]+(\.[\w-]+)+(/\S*)?", name)
+    return f"to load a host of that name: `trueload http {name}`" if is_host else None
+
+
+def _hint_of_complaint(error: Any, message: str, typed: hints.Typed) -> str | None:
+    if message.startswith("got unexpected extra argument"):
+        return hints.missing_value(typed, None) or hints.several_urls(typed)
+    if message.startswith("missing argument"):
+        return hints.ONE_SERVER if typed.path == "trueload ab" else None
+    if (option := getattr(error, "option_name", None)) is not None:
+        return typed.value_of(option)
+    parameter = getattr(error, "param", None)
+    return None if parameter is None else hints.value_hint(typed, parameter.opts)
 
 
 def one_line(text: str) -> str:

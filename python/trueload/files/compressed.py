@@ -73,8 +73,11 @@ def _gzip() -> _Way:
 
 
 def _xz() -> _Way:
-    import lzma  # not every Python has it
-
+    try:
+        import lzma
+    except ImportError:
+        hint = "unpack it first: xz -dk FILE"
+        raise UnpackError("is compressed by xz, which this Python cannot read", hint) from None
     return lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES_MAX), lzma.LZMAError
 
 

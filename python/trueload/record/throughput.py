@@ -1,6 +1,6 @@
 """The throughput of a window, its standard error, and the tail of a run by count.
 
-The rule (docs/throughput.md): in a closed loop an answer counts with the share of its time that
+The rule (docs/method.md): in a closed loop an answer counts with the share of its time that
 lies in the window. So a window that is no multiple of that time has as many answers per second as
 one that is. An open loop that asks evenly has as many answers cut at one edge as at the other, and
 what is read in the window counts. One whose rate changes has all answers to its schedule counted,

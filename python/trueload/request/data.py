@@ -128,7 +128,8 @@ def _read_header(path: Path) -> tuple[DataFormat, list[str], int]:
     if form is None:
         raise UserError(
             f"{shown(path)} does not say by its name how it is written",
-            f"name it {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}",
+            f"name it {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]};"
+            " a body to send is --body TEXT or --body-file FILE",
         )
     head, size_bytes = _read_head(path)
     head = text_of(head, shown(path))

@@ -6,7 +6,6 @@ Parameters follow it, each behind a semicolon: ``type=``, ``filename=`` and ``he
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
@@ -14,6 +13,7 @@ from pathlib import Path, PurePath
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
+from trueload.request.multipart import form_part, multipart
 
 HINT = "write it as --form NAME=VALUE, or --form NAME=@FILE"
 _ANY_TYPE = "application/octet-stream"
@@ -28,8 +28,6 @@ _TYPES = {
     ".pdf": "application/pdf",
     ".xml": "application/xml",
 }
-# What the quoted name of a field cannot have, and how browsers write it instead.
-_QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 _WORD = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"\s*|([^;]*?)\s*(?=;|\Z))', re.DOTALL)
 _PARAMETER = re.compile(r";[ \t]*(type|filename|headers)=", re.IGNORECASE)
 _MEDIA_TYPE = re.compile(r"[^\s/;,]+/[^\s;,]+(?:;\s*(?!(?:filename|headers)=)[^\s;]+)*")
@@ -38,13 +36,10 @@ _LINE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 def make_form(fields: Sequence[str]) -> tuple[str, bytes]:
     """Return the Content-Type and the body of a form. Raises ``UserError``."""
-    parts = [_part(field) for field in fields]
-    # The same form has the same bytes, so that runs can be compared.
-    boundary = f"trueload-{hashlib.sha256(b''.join(parts)).hexdigest()[:32]}"
-    body = b"".join(b"--%s\r\n%s\r\n" % (boundary.encode(), part) for part in parts)
+    media_type, body = multipart([_part(field) for field in fields])
     if len(body) > BODY_BYTES_MAX:
         raise UserError(BODY_LIMIT.format(BODY_BYTES_MAX // 2**20), "send smaller files")
-    return f"multipart/form-data; boundary={boundary}", body + f"--{boundary}--\r\n".encode()
+    return media_type, body
 
 
 def literal_field(field: str) -> str:
@@ -73,12 +68,9 @@ def _part(field: str) -> bytes:
     if media_type is None and (filename is not None or source):
         known = _TYPES.get(PurePath(filename or value).suffix.lower())
         media_type = known or (_ANY_TYPE if source == "@" else None)
-    head = f'Content-Disposition: form-data; name="{name.translate(_QUOTED)}"'
-    if filename is not None:
-        head += f'; filename="{filename.translate(_QUOTED)}"'
-    lines = [head, *([f"Content-Type: {media_type}"] if media_type else [])]
+    lines = [f"Content-Type: {media_type}"] if media_type else []
     lines += [found["headers"]] if "headers" in found else []
-    return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + content
+    return form_part(name, content, filename, lines)
 
 
 def _word(text: str, at: int) -> tuple[str, int]:

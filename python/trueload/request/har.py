@@ -173,14 +173,17 @@ def _has_files(params: Sequence[dict[str, Any]]) -> bool:
 
 
 def _part(field: dict[str, Any]) -> bytes:
-    name, kind = field.get("fileName"), str(field.get("contentType") or "")
-    content = str(field.get("value") or "").encode("utf-8", "replace")
-    return form_part(
-        str(field["name"]),
-        content,
-        None if name is None else str(name),
-        kind if kind.isprintable() else "",
-    )
+    name, filename, kind = (_whole(field.get(key)) for key in ("name", "fileName", "contentType"))
+    if not name:
+        raise _EntryError("has a form field without a name")
+    content = (_whole(field.get("value")) or "").encode()
+    lines = [f"Content-Type: {kind}"] if kind and kind.isprintable() else []
+    return form_part(name, content, filename, lines)
+
+
+def _whole(value: Any) -> str | None:
+    """A text without halves of surrogate pairs, and None for None."""
+    return None if value is None else str(value).encode("utf-8", "replace").decode()
 
 
 def _pages(value: Any) -> dict[str, str]:

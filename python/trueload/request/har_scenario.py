@@ -2,7 +2,7 @@
 
 Cookies are left out, because a virtual user keeps its own. Secrets are: a place for a variable of
 the environment stands for each. What looks like a place for a value is written so that it stands
-for itself. Accept-Encoding is left out, as no value can be taken from a compressed answer.
+for itself. Of Accept-Encoding only codings are kept from which values can be taken.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from urllib.parse import unquote_plus
 
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS
+from trueload.request.environment import BEGIN
 from trueload.request.har import Har, HarEntry
 from trueload.request.recorded_request import RecordedRequest, choose_host
 from trueload.request.scenario import FILE_BYTES_MAX, NAME_LENGTH_MAX, STEPS_MAX, has_places
@@ -24,8 +25,8 @@ from trueload.units import NS_PER_S, counted, format_duration
 THINK_NS_MIN = 50_000_000  # a shorter gap is the browser's own work
 THINK_NS_MAX = ENGINE_DEFAULTS.timeout_ns  # --timeout refuses a longer pause
 MS = NS_PER_S // 1000
-ENV = "{env:"
-_LEFT_OUT = ("cookie", "accept-encoding")
+_READABLE = ("gzip", "deflate", "identity")
+"""Codings of answers from which a step can take values: crates/wire/src/session/coding.rs."""
 _SCHEME = re.compile(r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate) (?=\S)", re.IGNORECASE)
 
 
@@ -48,7 +49,7 @@ class Made:
         while self.secrets.setdefault(variable, value) != value:
             number += 1
             variable = f"{base}_{number}"
-        return f"{ENV}{variable}}}"
+        return f"{BEGIN}{variable}}}"
 
 
 def scenario_of(har: Har, shown: str, chosen: str | None, name: str) -> Made:
@@ -115,7 +116,9 @@ def _request(number: int, recorded: RecordedRequest, made: Made) -> Iterator[str
     yield f"url = {_quoted(_url(recorded.path, made))}"
     headers: dict[str, tuple[str, str]] = {}
     for name, value in recorded.headers:
-        if name.lower() not in _LEFT_OUT:
+        encoding = _readable(value) if name.lower() == "accept-encoding" else None
+        if name.lower() != "cookie" and encoding != "":
+            value = encoding or value
             first, before = headers.get(name.lower(), (name, ""))
             headers[name.lower()] = first, f"{before}, {value}" if before else value
     if headers:
@@ -128,16 +131,22 @@ def _request(number: int, recorded: RecordedRequest, made: Made) -> Iterator[str
         yield _body(number, recorded.body, made)
 
 
+def _readable(codings: str) -> str:
+    """The codings of a list that can be read, with their weights."""
+    every = (each.strip() for each in codings.split(","))
+    return ", ".join(each for each in every if each.partition(";")[0].strip().lower() in _READABLE)
+
+
 def _header(name: str, value: str, made: Made) -> str:
     if not (value and is_secret_name(name)):
-        return _literal(value)
+        return _url(value, made) if name.lower() == "referer" else _literal(value)
     scheme = found[0] if (found := _SCHEME.match(value)) else ""
     return scheme + made.place_of(name, value.removeprefix(scheme))
 
 
-def _url(path: str, made: Made) -> str:
-    """A path with its query, in which places stand for secrets."""
-    before, mark, query = path.partition("?")
+def _url(url: str, made: Made) -> str:
+    """A URL or a path, in whose query places stand for secrets."""
+    before, mark, query = url.partition("?")
     parts, has_secret = [], False
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
@@ -147,7 +156,7 @@ def _url(path: str, made: Made) -> str:
         else:
             pair = _doubled(pair)
         parts.append(pair)
-    return f"{_doubled(before)}{mark}{'&'.join(parts)}" if has_secret else _literal(path)
+    return f"{_doubled(before)}{mark}{'&'.join(parts)}" if has_secret else _literal(url)
 
 
 def _body(number: int, body: bytes, made: Made) -> str:
@@ -162,7 +171,7 @@ def _body(number: int, body: bytes, made: Made) -> str:
 
 def _literal(text: str) -> str:
     """A text in which nothing is a place for a value."""
-    return _doubled(text) if has_places(text) or ENV in text else text
+    return _doubled(text) if has_places(text) or BEGIN in text else text
 
 
 def _doubled(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trueload.errors import UserError
-from trueload.files.inputs import read_input
+from trueload.files.inputs import read_input, text_of
 
 HEADERS_BYTES_MAX = 2**20
 
@@ -23,7 +23,7 @@ def _lines_of(name: str) -> list[str]:
     shown = f"the headers file {name[:80]!r}"
     content = read_input(Path(name), HEADERS_BYTES_MAX, shown, "headers have at most {} MiB")
     try:
-        text = content.decode("utf-8-sig")
+        text = text_of(content, shown).decode()
     except UnicodeDecodeError as error:
         raise UserError(f"{shown} is not UTF-8 at byte {error.start + 1}", "save it so") from None
     lines = [line.removesuffix("\r") for line in text.split("\n")]

@@ -17,11 +17,10 @@ def multipart(parts: Sequence[bytes]) -> tuple[str, bytes]:
     return f"multipart/form-data; boundary={boundary}", body + f"--{boundary}--\r\n".encode()
 
 
-def form_part(name: str, content: bytes, filename: str | None = None, kind: str = "") -> bytes:
-    """Return a part of a form: a field, or a file of this name; ``kind`` is its media type."""
+def form_part(name: str, content: bytes, filename: str | None, lines: Sequence[str] = ()) -> bytes:
+    """Return a part of a form: a field, or a file of this name, with further header lines."""
     head = f'Content-Disposition: form-data; name="{name.translate(_QUOTED)}"'
     if filename is not None:
         head += f'; filename="{filename.translate(_QUOTED)}"'
-    if kind:
-        head += f"\r\nContent-Type: {kind}"
-    return head.encode("utf-8", "replace") + b"\r\n\r\n" + content
+    headers = "\r\n".join((head, *lines)).encode("utf-8", "surrogateescape")
+    return headers + b"\r\n\r\n" + content

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from trueload.protocol.traffic import ReplayPlan
+from trueload.request.make import is_text
 from trueload.request.plans import digest, full_headers
 from trueload.request.recorded_request import Headers, RecordedRequest
 from trueload.request.values import Request
@@ -108,11 +109,12 @@ class Replay:
         request = Request(host=self.host, path=path, method=method, headers=headers, body=body)
         if self.through is not None:
             request = self.through(request)
-        fields: dict[str, object] = {
-            "method": request.method,
-            "path": request.path,
-            "headers": full_headers(request, close=close, length=True),
-        }
+        given = full_headers(request, close=close, length=True)
+        fields: dict[str, object] = {"method": request.method, "path": request.path}
+        if not all(value.isascii() or is_text(value) for _, value in given):
+            given = tuple((name, _latin1(value)) for name, value in given)
+            fields["latin1"] = True
+        fields["headers"] = given
         if (statuses := self.statuses[number]) is not None:
             fields["statuses"] = statuses
         if body is not None:
@@ -124,6 +126,11 @@ class Replay:
         for at in range(0, self.count, ENTRIES_A_PIECE):
             part = slice(at, at + ENTRIES_A_PIECE)
             yield b"".join(map(pack, self.at_ns[part], self.numbers[part]))
+
+
+def _latin1(value: str) -> str:
+    """A value whose characters are its bytes, which need not be UTF-8."""
+    return value.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _cut(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -46,7 +46,8 @@ WS = Family("ws", "ws", "wss")
 FAMILIES = (HTTP, WS)
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.ASCII)
-_SCHEME_CUT_SHORT = re.compile(r"([A-Za-z]+):/*(.*)", re.ASCII)
+_SCHEME_CUT_SHORT = re.compile(r"([A-Za-z]+)(?::/*|//)(.*)", re.ASCII)
+_PORT_ONLY = re.compile(r"(?::|(?=\d\d))(\d{1,5}(?:[/?#].*)?)", re.ASCII | re.DOTALL)
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", re.ASCII)
 _PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
 
@@ -74,6 +75,11 @@ class Url:
         host = self.host.partition("%")[0]
         shown = f"[{host}]" if ":" in host else host
         return shown if self.port == PORTS.get(self.scheme) else f"{shown}:{self.port}"
+
+    @property
+    def host_port(self) -> str:
+        """The server in a message; its port is named even if it is the scheme's own."""
+        return with_port(self.host, self.port)
 
     @property
     def is_secure(self) -> bool:
@@ -139,7 +145,10 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
 
 
 def parse_given_url(text: str, family: Family = HTTP) -> Url:
-    """Parse a typed URL; ``HOST:PORT/PATH`` is one without TLS. Raises ``UserError``."""
+    """Parse a typed URL; ``HOST:PORT/PATH`` is one without TLS, and ``:PORT`` of this machine.
+    Raises ``UserError``."""
+    if (local := _PORT_ONLY.fullmatch(text)) is not None:
+        text = f"localhost:{local[1]}"
     cut_short = _SCHEME_CUT_SHORT.match(text)
     meant = cut_short is not None and any(
         cut_short[1].lower() in (each.plain, each.secure) for each in FAMILIES

@@ -8,7 +8,6 @@ speaks to the subject and brings the answer; whether it is right is decided here
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from trueload.errors import UserError
 from trueload.files.invalid import first_mistake
 from trueload.files.toml import UnreadableError, read_toml
+from trueload.near import did_you_mean
 from trueload.protocol.client import PATH_PATTERN, ClientContract
 from trueload.protocol.model import Model
 from trueload.protocol.shootout import NAMES, Dialect
@@ -201,8 +201,7 @@ def load_contract(folder: Path, name: str) -> AnyContract | ClientContract:
     """Load the contract of that name. Raises ``UserError`` if there is none that can be used."""
     known = sorted(path.stem for path in folder.glob("*.toml"))
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"contracts are {', '.join(known)}"
+        hint = did_you_mean(name, known) or f"contracts are {', '.join(known)}"
         raise UserError(f"no contract is called {name!r}", hint)
     path = folder / f"{name}.toml"
     try:

@@ -6,7 +6,6 @@ others.
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from trueload.errors import UserError
 from trueload.files.catalogue import trusted_in
 from trueload.files.ownership import below, why_not
+from trueload.near import did_you_mean
 from trueload.subjects.manifest import (
     DEFAULT_VARIANT,
     MANIFEST,
@@ -247,6 +247,5 @@ def _unknown_select(select: Select, everywhere: Sequence[Entry]) -> UserError:
     names = {entry.language for entry in everywhere} | {entry.name for entry in everywhere}
     names |= {entry.framework for entry in everywhere if entry.framework}
     asked = f"{select.language}/{select.name}" if select.language else select.name
-    near = difflib.get_close_matches(asked, sorted(names), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else "`trueload subjects list` shows them"
+    hint = did_you_mean(asked, sorted(names)) or "`trueload subjects list` shows them"
     return UserError(f"no subject is called {asked!r}", hint)

@@ -6,7 +6,6 @@ ones. Text becomes meaning here (durations, selects), once.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
+from trueload.near import did_you_mean
 from trueload.protocol.client import PATH_PATTERN, STREAMS
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
 from trueload.protocol.exchange import WindowsPlan
@@ -319,8 +319,7 @@ def find_suite(name: str, folder: Path) -> Path:
         return path
     known = suite_names(folder)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"suites are {', '.join(known)}"
+        hint = did_you_mean(name, known) or f"suites are {', '.join(known)}"
         raise UserError(f"no suite is called {name!r}", hint)
     return folder / f"{name}.toml"
 

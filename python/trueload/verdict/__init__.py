@@ -4,7 +4,7 @@ A check's status is ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``. O
 verdict invalid, and one *warn* makes it suspect. *bound* leaves the verdict unchanged: the
 throughput is a lower bound. Every ``why`` is one line with the figures that decided. Thresholds are
 constants beside their check, with their source. To add a check, declare a `Definition` below its
-compute function, in any module of this package, and explain it in docs/method.md.
+compute function, in any module of this package, and add its limits to docs/verdicts.md.
 """
 
 from __future__ import annotations

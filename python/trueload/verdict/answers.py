@@ -139,9 +139,14 @@ def _nothing_issued(record: Record) -> str:
 
 
 def _other_protocol(record: Record) -> str:
-    """A hint if no answer at all was HTTP, which also happens on a TLS port."""
+    """A hint if no answer at all was HTTP, which also happens on a TLS port.
+
+    Over HTTP/2, whoever sends an answer with a wrong length has sent frames before it.
+    """
     counts = record.counts
     if not is_http(record) or counts.ok or counts.statuses or set(counts.failed) != {"framing"}:
+        return ""
+    if record.http2 is not None and record.http2.connections:
         return ""
     if not record.connections.reasons.get("framing", NOT_HTTP).startswith(NOT_HTTP):
         return ""

@@ -23,7 +23,7 @@ INTERRUPTED = 2.0  # medians: another thread of the core takes no more than a th
 STANDARD_ERRORS = 4.0  # the stretch was chosen by its rate, so chance has only one try
 # The engine's work needs little memory, so other machines mostly slow it less than a server. In
 # logarithms its change was 0.41 to 0.58 of that of Node.js's rate, and 0.66 to 1.4 of nginx's
-# (docs/waits.md).
+# (docs/verdicts.md).
 OF_RATE_LEAST = 0.4
 
 

@@ -20,7 +20,7 @@ STRETCH_MIN = 2  # parts
 START_WARN, LATER_WARN = 0.05, 0.10
 CHANGE_FAIL = 0.25  # the effect on the mean if halves differ by 50 %
 # At most 1 % of 10,000 simulated steady runs had a stretch with a larger difference, in standard
-# errors. Successive parts had a correlation of 0 to 0.5 (docs/method.md, `steady-state`).
+# errors. Successive parts had a correlation of 0 to 0.5 (docs/verdicts.md, `steady-state`).
 STANDARD_ERRORS = 6.0
 CORRELATION_MOST = 0.5  # a trend looks like correlation, too
 SPREAD_LEAST = 1e-6  # of the mean: equal parts need a spread, too

@@ -11,7 +11,7 @@ from trueload.units import format_duration, format_rate, format_share
 from trueload.verdict.common import Definition, Finding, not_applicable, times
 
 # With fewer, the answers at the window's two edges are up to a fifth of the figure. Without a
-# warm-up, the answers that begin together are a fifth of the window (docs/throughput.md).
+# warm-up, the answers that begin together are a fifth of the window (docs/method.md).
 ANSWERS_WARN = 10.0
 
 

@@ -1,6 +1,7 @@
 //! The accounting of all requests of all phases, each from its send to its one ending.
 
 mod row;
+mod violations;
 
 use std::{ops::Range, sync::Arc};
 
@@ -386,7 +387,7 @@ impl Accounting {
         self.close_entries(state, now_ns, tag, 1);
         self.served.add(u64::from(matches!(
             class,
-            Class::Status | Class::Mismatch | Class::Extract | Class::Redirect
+            Class::Status | Class::Mismatch | Class::Extract | Class::Encoded | Class::Redirect
         )));
     }
 
@@ -431,39 +432,6 @@ impl Accounting {
         state.answered(0);
         let again = Tag { handed_over: true, noted: Noted::waits_since(now_ns), ..tag };
         state.trouble().again.extend(std::iter::repeat_n(again, count as usize));
-    }
-
-    /// Charges bytes that settle no request to the one just settled, or to the next one.
-    pub(super) fn violated(&mut self, state: &mut State, class: Class) {
-        let last = state.last.take();
-        let over = |last: &Last| self.phases[usize::from(last.whose().phase)].stage == Stage::Done;
-        let Some(last) = last.filter(|last| !over(last)) else {
-            let trouble = state.trouble();
-            trouble.uncharged += 1;
-            trouble.violation_class = Some(class);
-            return;
-        };
-        let meter = &mut self.phases[usize::from(last.whose().phase)].meter;
-        match last.failed {
-            None => {
-                let answered = last.answered();
-                meter.retract_ok(&answered, class);
-                let latency_ns = answered.latency_ns;
-                self.of_target(last.whose(), |target| target.retract_ok(latency_ns, class));
-            }
-            Some(before) => {
-                meter.reclass_failed(before, class);
-                self.of_target(last.whose(), |target| target.reclass_failed(before, class));
-            }
-        }
-    }
-
-    /// Turns a request that had ended well into a failure, unless its phase is over.
-    pub(super) fn take_back(&mut self, phase: u16, answered: &Answered, class: Class) {
-        let phase = &mut self.phases[usize::from(phase)];
-        if phase.stage != Stage::Done {
-            phase.meter.retract_ok(answered, class);
-        }
     }
 
     /// Notes that the peer ended a connection with nothing asked on it. One just accepted was

@@ -12,6 +12,7 @@ pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
         Ending::Status | Ending::StaleTimeout => Class::Status,
         Ending::Mismatch => Class::Mismatch,
         Ending::Extract => Class::Extract,
+        Ending::Encoded => Class::Encoded,
         Ending::Redirect => Class::Redirect,
         Ending::Framing => Class::Framing,
         Ending::Limit => Class::Limit,

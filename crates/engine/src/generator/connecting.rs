@@ -437,19 +437,29 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Charges the next requests with violations that no request could be charged with before.
+    /// Charges violations that no request could be charged with before: to requests that are to be
+    /// sent again, or else to the next ones.
     pub(super) fn charge_violations(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
-        while self.slots[key].state.may_ask && self.slots[key].state.has_uncharged() {
-            let Some((phase, running)) = self.accounting.sending(now_ns) else {
+        while self.slots[key].state.has_uncharged() {
+            let Slot { client, state, .. } = &mut self.slots[key];
+            let class = state.trouble().violation_class.unwrap_or(Class::Unsolicited);
+            if state.first_waiting().is_some_and(|tag| tag.again)
+                && let Some(tag) = state.take_waiting()
+            {
+                client.forget(&tag);
+                self.accounting.fail(state, now_ns, tag, class);
+                state.trouble().uncharged -= 1;
+                continue;
+            }
+            let may_ask = state.may_ask;
+            let Some((phase, running)) = self.accounting.sending(now_ns).filter(|_| may_ask) else {
                 return;
             };
             if !running.draw_due(now_ns) {
                 return;
             }
-            let trouble = self.slots[key].state.trouble();
-            trouble.uncharged -= 1;
-            let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
+            self.slots[key].state.trouble().uncharged -= 1;
             self.charge_next(key, phase, now_ns, class);
         }
     }

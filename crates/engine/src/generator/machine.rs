@@ -58,6 +58,10 @@ pub trait Machine<T>: Exchange<T> + Debug {
     /// Notes that `bytes` of what was sent have not left.
     fn note_queued(&mut self, _bytes: usize, _book: &impl Book<T>) {}
 
+    /// See `Protocol::note_sent`.
+    #[inline]
+    fn note_sent(&mut self) {}
+
     /// The length in bytes of the request that was just answered, plus those outstanding behind it;
     /// none if that is not known.
     fn bytes_from(&self, _tag: &T, _book: &impl Book<T>) -> Option<usize> {

@@ -197,6 +197,10 @@ impl<P: Protocol> Generator<P> {
     fn violated(&mut self, net: &mut impl Net, key: u32, token: Token, class: Class) {
         let now_ns = net.now_ns();
         net.close(token);
+        if !self.accounting.can_charge(&self.slots[key].state) {
+            // The request that ends now is charged, if one is in flight.
+            self.end_all(now_ns, key, exchange::PeerClose::Reset);
+        }
         self.accounting.violated(&mut self.slots[key].state, class);
         if self.sessions.are_on() {
             self.note_violated(key);
@@ -210,12 +214,12 @@ impl<P: Protocol> Generator<P> {
     /// Handles a peer that keeps sending and takes none of the answers: the outstanding request is
     /// charged, if there is one.
     fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let class = self.codec.protocol.facts(&self.slots[key].client).violation;
+        let (class, why) = (Class::Limit, "the peer kept sending and read none of the answers");
         if self.slots[key].state.connection.is_opening() {
             // The connection was never open: the attempt fails.
-            let why = "the peer kept sending and read none of the answers".into();
-            return self.not_opened(net, key, token, &OpenError { class, why });
+            return self.not_opened(net, key, token, &OpenError { class, why: why.into() });
         }
+        self.pace.note_reason(class, why);
         if self.slots[key].client.outstanding() == 0 {
             return self.violated(net, key, token, class);
         }
@@ -313,6 +317,9 @@ impl<P: Protocol> Generator<P> {
             self.note_early(net, key, token, last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
+        if !ending {
+            self.codec.protocol.note_sent(&mut self.slots[key].client);
+        }
         if self.codec.protocol.hastens_deadlines() {
             self.slots.arm(key);
         }

@@ -228,6 +228,10 @@ pub trait Protocol: Debug {
     #[inline]
     fn note_queued(&mut self, _client: &mut Self::Client, _drawn: u64, _bytes: usize) {}
 
+    /// Notes that all output was sent, and that all input which had come before was handled.
+    #[inline]
+    fn note_sent(&mut self, _client: &mut Self::Client) {}
+
     /// The length in bytes of the request that was just answered, whose tag this is, plus those
     /// outstanding behind it; none if that is not known.
     fn bytes_from(&mut self, _client: &mut Self::Client, _tag: &Tag, _drawn: u64) -> Option<usize> {

@@ -96,6 +96,8 @@ pub(super) struct Last {
     phase: u16,
     /// None if it ended well.
     pub(super) failed: Option<Class>,
+    /// It was charged with a violation, and is charged with no other.
+    pub(super) charged: bool,
 }
 
 impl Last {
@@ -108,13 +110,14 @@ impl Last {
             number: tag.number,
             phase: tag.phase,
             failed: None,
+            charged: false,
         }
     }
 
     pub(super) fn failed(tag: Tag, class: Class) -> Self {
         let [latency_ns, service_ns, first_byte_ns, total_ns] = [NEVER; 4];
-        let (number, phase, failed) = (tag.number, tag.phase, Some(class));
-        Last { latency_ns, service_ns, first_byte_ns, total_ns, number, phase, failed }
+        let (number, phase, failed, charged) = (tag.number, tag.phase, Some(class), false);
+        Last { latency_ns, service_ns, first_byte_ns, total_ns, number, phase, failed, charged }
     }
 
     pub(super) fn whose(&self) -> Numbered {

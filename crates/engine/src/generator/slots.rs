@@ -119,17 +119,21 @@ impl<C> Slots<C> {
         }
     }
 
-    /// Counts violations that no request was charged with as failures of their own: they must show.
+    /// Charges violations that no request was charged with to other requests of a phase, of which
+    /// there is one that nobody sent if there is no other: violations must show.
     pub(super) fn charge_debts(&mut self, accounting: &mut Accounting, index: usize) {
-        for slot in self.iter_mut() {
-            let Some(trouble) = slot.state.had_trouble() else { continue };
+        let mut payer = 0;
+        for key in 0..self.len() {
+            let Some(trouble) = self[key].state.had_trouble() else { continue };
             let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
             for _ in 0..std::mem::take(&mut trouble.uncharged) {
-                let meter = &mut accounting.phases[index].meter;
-                meter.scheduled += 1;
-                meter.issued += 1;
-                meter.record_failed(class);
-                accounting.fail_next(index, 0, (0, class));
+                while self.get_mut(payer).is_some_and(|slot| !accounting.pays(&slot.state, index)) {
+                    payer += 1;
+                }
+                match self.get_mut(payer) {
+                    Some(slot) => accounting.violated(&mut slot.state, class),
+                    None => accounting.charge_nobody(index, class),
+                }
             }
         }
     }

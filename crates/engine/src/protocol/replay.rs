@@ -29,6 +29,9 @@ pub struct RecordedRequest {
     pub path: String,
     /// Name and value, as sent. The front adds Host, Content-Length and Connection.
     pub headers: Vec<(String, String)>,
+    /// Whether each character of the headers' values stands for one byte (Latin-1), because they are not UTF-8.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub latin1: bool,
     /// The body, base64 with padding; left out for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,

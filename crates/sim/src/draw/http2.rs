@@ -138,10 +138,8 @@ fn right_manner(chance: &mut Chance, plan: &Http2Plan, depth: usize) -> Http2Man
     let last = vec![(3, chance.between(1, 50) as u32), (4, window(chance))];
     let (mut leaves, mut tricks) = (None, Vec::new());
     match chance.below(6) {
-        0 => leaves = Some(leave(chance, plan, depth)),
-        1 if plan.http.method != "POST" => {
-            tricks.push((depth as u32 + chance.below(9) as u32, Http2Trick::Refuse));
-        }
+        0 => leaves = Some(leave(chance, depth)),
+        1 => tricks.push((depth as u32 + chance.below(9) as u32, Http2Trick::Refuse)),
         _ => {}
     }
     let changed = settings.iter().chain(changes.iter().flat_map(|(_, change)| change));
@@ -160,10 +158,8 @@ fn right_manner(chance: &mut Chance, plan: &Http2Plan, depth: usize) -> Http2Man
     }
 }
 
-fn leave(chance: &mut Chance, plan: &Http2Plan, depth: usize) -> Leave {
-    let again = plan.http.method != "POST";
-    let warns_ns =
-        if again { chance.pick(&[None, Some(500 * US), Some(u64::MAX)]) } else { Some(u64::MAX) };
+fn leave(chance: &mut Chance, depth: usize) -> Leave {
+    let warns_ns = chance.pick(&[None, Some(500 * US), Some(u64::MAX)]);
     Leave {
         after: (depth as u64 + chance.below(30)) as u32,
         warns_ns,

@@ -195,18 +195,17 @@ impl Http2Trick {
     }
 
     /// Whether a correct generator counts no failure because of this trick. A refused request is
-    /// sent again, if that is permitted, but only once.
-    fn is_right(&self, at: u32, plan: &HttpPlan, depth: usize) -> bool {
-        *self == Http2Trick::Refuse && plan.method != "POST" && at as usize >= depth
+    /// sent again, but only once.
+    fn is_right(&self, at: u32, depth: usize) -> bool {
+        *self == Http2Trick::Refuse && at as usize >= depth
     }
 }
 
 impl Leave {
     /// Whether a correct generator counts no failure because of the connection's end. Requests sent
     /// again come first on the next connection, which must not refuse them a second time.
-    fn is_right(&self, plan: &HttpPlan, depth: usize) -> bool {
-        let all_permitted = self.warns_ns == Some(u64::MAX);
-        all_permitted || (plan.method != "POST" && self.after as usize >= depth)
+    fn is_right(&self, depth: usize) -> bool {
+        self.warns_ns == Some(u64::MAX) || self.after as usize >= depth
     }
 }
 
@@ -214,13 +213,12 @@ impl Http2Manner {
     /// Whether the peer answers everything rightly, sooner or later.
     pub(super) fn is_right(&self, plan: &Http2Plan, depth: usize) -> bool {
         let Http2Manner { tricks, leaves, greeting, reply, choice, .. } = self;
-        let http = &plan.http;
-        let refusals = tricks.iter().all(|(at, trick)| trick.is_right(*at, http, depth));
-        let leaves_well = leaves.is_none_or(|leave| leave.is_right(http, depth));
+        let refusals = tricks.iter().all(|(at, trick)| trick.is_right(*at, depth));
+        let leaves_well = leaves.is_none_or(|leave| leave.is_right(depth));
         // A request that is refused, and then lies after the last permitted stream, cannot be sent
         // again.
         let either = leaves.is_none() || tricks.is_empty();
-        let uploads = http.method == "POST";
+        let uploads = plan.http.method == "POST";
         let takes = !uploads || (self.opens_windows_ns.is_some() && self.window_last() > 0);
         let permits = self.last(3).is_none_or(|streams| streams > 0);
         refusals

@@ -59,7 +59,7 @@ pub struct ReceiveWindow {
     left: u32,
     /// The bytes consumed since the last grant.
     taken: u32,
-    /// The last grant, which the peer may not know of yet.
+    /// The last grant, once it was sent. The peer may not know of it yet.
     granted: u32,
 }
 
@@ -77,7 +77,7 @@ impl ReceiveWindow {
     }
 
     /// Notes that `bytes` were consumed and are no longer in memory. Returns the grant to send to
-    /// the peer, if it is time for one.
+    /// the peer, if it is time for one. It counts from [`ReceiveWindow::grant`] on.
     #[inline]
     #[must_use]
     pub fn release(&mut self, bytes: u32) -> Option<u32> {
@@ -85,10 +85,14 @@ impl ReceiveWindow {
         if self.taken <= self.size / 2 {
             return None;
         }
-        let by = std::mem::take(&mut self.taken);
+        self.granted = 0;
+        Some(std::mem::take(&mut self.taken))
+    }
+
+    /// Notes that a grant was sent. What had come before cannot have used it.
+    pub fn grant(&mut self, by: u32) {
         self.left += by;
         self.granted = by;
-        Some(by)
     }
 
     /// Whether the peer has used all that it had before our last grant. It may then have waited for
@@ -123,7 +127,11 @@ mod tests {
         assert_eq!(window.receive(51), Err(Overflow), "it was not told of more");
         assert_eq!(window.receive(50), Ok(()));
         assert_eq!(window.release(1), Some(51));
+        assert_eq!((window.is_used_up(), window.receive(1)), (true, Err(Overflow)), "not sent");
+        window.grant(51);
+        assert!(window.is_used_up());
         assert_eq!(window.receive(51), Ok(()));
+        assert!(!window.is_used_up());
         assert_eq!(window.receive(1), Err(Overflow));
         assert_eq!(window.receive(0), Ok(()));
         let mut none = ReceiveWindow::new(0);

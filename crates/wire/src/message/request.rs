@@ -117,6 +117,12 @@ impl Template {
         Self::made(texts, Some(Places { names, taken: Some(taken) })).unwrap_or_default()
     }
 
+    /// The same request with these headers. Their values may have any bytes.
+    pub fn with_headers(self, headers: Vec<(String, Vec<u8>)>) -> Self {
+        let header = |(name, value): (String, Vec<u8>)| (name.into_bytes(), fixed(&value));
+        Template { headers: headers.into_iter().map(header).collect(), ..self }
+    }
+
     /// A session's request. An error is the name of a value that is not known.
     pub(crate) fn of_session(texts: &Texts<'_>, places: Places<'_>) -> Result<Self, String> {
         Self::made(texts, Some(places))

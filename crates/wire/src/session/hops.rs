@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(written(&mut session, &script), get.replace("/home", "/x"));
         assert_eq!((session.redirects(), session.has_become_get()), (2, true));
         told(&mut session, &[("X-Id", "7")]);
-        assert!(session.take(&script, Duration::ZERO));
+        session.take(&script, Duration::ZERO).expect("all values");
         assert_eq!(session.values, [b"7"]);
         session.begin(Turn { request: 1, ..Turn::default() });
         assert!(written(&mut session, &script).starts_with("POST /log/in?0"));

@@ -8,6 +8,7 @@
 //! Must not know: when a request is sent, whether an answer is good, and what a failure means.
 
 mod answer;
+mod coding;
 mod extract;
 mod hops;
 mod script;
@@ -16,4 +17,4 @@ mod writing;
 
 pub use extract::{BODY_BYTES_MOST, Extractor, REGEX_BYTES_MOST, VALUE_BYTES_MOST};
 pub use script::{Script, Step, Take};
-pub use state::Session;
+pub use state::{Session, Untaken};

@@ -1,5 +1,6 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
+use super::coding::CONTENT_ENCODING;
 use super::extract::Extractor;
 use crate::message::cookies::SET_COOKIE;
 use crate::message::fit::Fit;
@@ -141,7 +142,9 @@ impl Script {
             _ => None,
         });
         let location = self.follows.then_some(&b"location"[..]);
-        Initials::of(taken.chain([SET_COOKIE]).chain(location))
+        let needs_body = takes.iter().any(|take| take.from.needs_body());
+        let coding = needs_body.then_some(CONTENT_ENCODING.as_bytes());
+        Initials::of(taken.chain([SET_COOKIE]).chain(location).chain(coding))
     }
 
     /// The index of a value, which is added if it is new.

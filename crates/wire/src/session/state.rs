@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::answer::Answer;
+use super::coding::{CONTENT_ENCODING, Undecoded, decode};
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
 use crate::message::cookies::{Jar, SET_COOKIE};
@@ -105,14 +106,30 @@ impl Session {
         self.answer.clear();
     }
 
-    /// Takes cookies and values from the answer, which is complete. False if a value that the script
-    /// takes is not there.
-    pub fn take(&mut self, script: &Script, unix_time: Duration) -> bool {
-        let Some(step) = self.step(script) else { return false };
+    /// Takes cookies and values from the answer, which is complete.
+    pub fn take(&mut self, script: &Script, unix_time: Duration) -> Result<(), Untaken> {
+        let Some(step) = self.step(script) else { return Err(Untaken::Missing) };
         self.jar.take(self.answer.headers(), &script.site, &self.path, unix_time);
-        let taken = !self.answer.is_too_long && self.take_values(script, step);
+        let taken = self.decode_body(step).and_then(|()| {
+            if self.take_values(script, step) { Ok(()) } else { Err(Untaken::Missing) }
+        });
         self.forget_answer();
         taken
+    }
+
+    /// Decodes the body, if it is compressed and a value is in it.
+    fn decode_body(&mut self, step: &Step) -> Result<(), Untaken> {
+        if self.answer.is_too_long {
+            return Err(Untaken::Missing);
+        }
+        let codings = self.answer.header(CONTENT_ENCODING).unwrap_or_default().to_vec();
+        if !step.needs_body || codings.is_empty() {
+            return Ok(());
+        }
+        decode(&mut self.answer.body, &codings, BODY_BYTES_MOST).map_err(|why| match why {
+            Undecoded::TooLong => Untaken::Missing,
+            Undecoded::Unreadable => Untaken::Encoded,
+        })
     }
 
     fn take_values(&mut self, script: &Script, step: &Step) -> bool {
@@ -131,9 +148,20 @@ impl Session {
     }
 }
 
-/// Whether a field is used: it sets a cookie, or the step takes its value.
+/// Why nothing was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untaken {
+    /// The answer has no such value.
+    Missing,
+    /// The answer is compressed in a way that cannot be read.
+    Encoded,
+}
+
+/// Whether a field is used: it sets a cookie, says how the body is compressed, or the step takes its
+/// value.
 fn is_used(step: &Step, name: &[u8]) -> bool {
     let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
     let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));
-    is(SET_COOKIE) || step.takes.iter().any(|(_, from)| takes(from))
+    let tells_coding = step.needs_body && is(CONTENT_ENCODING.as_bytes());
+    is(SET_COOKIE) || tells_coding || step.takes.iter().any(|(_, from)| takes(from))
 }

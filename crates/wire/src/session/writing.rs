@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::http2::hpack::Decoder;
     use crate::message::Turn;
-    use crate::session::{BODY_BYTES_MOST, Extractor, Take};
+    use crate::session::{BODY_BYTES_MOST, Extractor, Take, Untaken};
     use proptest::prelude::*;
 
     /// Fills every place of a column with the same value.
@@ -179,7 +179,7 @@ mod tests {
         let (first, second) = body.as_bytes().split_at(cut);
         session.note_body(script, first);
         session.note_body(script, second);
-        session.take(script, Duration::ZERO)
+        session.take(script, Duration::ZERO).is_ok()
     }
 
     #[test]
@@ -225,6 +225,26 @@ mod tests {
         assert!(!told(&mut session, &script, r#"{"other":"t"}"#, 3));
         let long = format!(r#"{{"token":"{}"}}"#, " ".repeat(BODY_BYTES_MOST));
         assert!(!told(&mut session, &script, &long, 3), "a body that is too long");
+    }
+
+    #[test]
+    fn values_are_taken_from_what_a_compressed_answer_means() {
+        use std::io::Write as _;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(br#"{"token":"t"}"#).expect("memory");
+        let body = encoder.finish().expect("memory");
+        for (coding, taken) in
+            [("gzip", Ok(())), ("br", Err(Untaken::Encoded)), ("identity", Err(Untaken::Missing))]
+        {
+            let (script, mut session) = (script(), Session::default());
+            session.begin(Turn::default());
+            session.note_head();
+            for (name, value) in [("x-id", "7"), ("content-encoding", coding)] {
+                session.note_field(&script, name.as_bytes(), value.as_bytes());
+            }
+            session.note_body(&script, &body);
+            assert_eq!(session.take(&script, Duration::ZERO), taken, "{coding}");
+        }
     }
 
     proptest! {

@@ -10,7 +10,9 @@
 //! Must not know: sockets, clocks, where randomness comes from, and when a message is sent.
 
 use super::client::{Awaited, Opening};
-use super::{Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch, send};
+use super::{
+    Error, Event, Fault, HandshakeError, Kind, Limits, Mismatch, Receiver, Role, Scratch, send,
+};
 use crate::chance::Chance;
 use crate::echo::Messages;
 use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerClose};
@@ -19,6 +21,9 @@ use crate::shootout::{self, Dialect, Joining, Key};
 
 /// The sequence of the echo that ends a join; requests begin with 1.
 const JOIN: u32 = 0;
+/// The maximum number of consecutive PINGs and PONGs without a message while one is awaited. HTTP/2
+/// has the same limit for its frames.
+const CONTROLS_MOST: u32 = 1000;
 
 /// The messages to send.
 #[derive(Clone, Debug)]
@@ -45,13 +50,15 @@ pub struct Shared {
     message: Vec<u8>,
     /// The reason why a connection was not opened.
     refused: Option<HandshakeError>,
+    /// The first message that was not the one expected.
+    pub mismatch: Mismatch,
 }
 
 impl Shared {
     /// The state before anything was sent.
     pub fn new(opening: Opening, outgoing: Outgoing, limits: Limits, chance: Chance) -> Self {
-        let (scratch, message) = (Scratch::default(), Vec::new());
-        Shared { opening, outgoing, limits, chance, scratch, message, refused: None }
+        let (scratch, message, mismatch) = Default::default();
+        Shared { opening, outgoing, limits, chance, scratch, message, refused: None, mismatch }
     }
 
     /// The reason why the last [`Disposition::Refused`] connection was refused.
@@ -99,6 +106,8 @@ pub struct Client<T> {
     to_come: usize,
     /// The number of the newest requests that are not written yet.
     unwritten: u32,
+    /// The number of PINGs and PONGs since something else was sent or received.
+    controls: u32,
     first_byte_ns: Option<u64>,
 }
 
@@ -112,6 +121,7 @@ impl<T> Default for Client<T> {
             to_send: 0,
             to_come: 0,
             unwritten: 0,
+            controls: 0,
             first_byte_ns: None,
         }
     }
@@ -125,6 +135,11 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         let random = shared.chance.handshake();
         self.number = number;
         self.state = State::Upgrading(Box::new(shared.opening.write(random, output)));
+    }
+
+    /// Whether the connection was upgraded, and has not ended since.
+    pub fn is_upgraded(&self) -> bool {
+        matches!(self.state, State::Joining(..) | State::Open)
     }
 
     /// Marks the newest `count` requests as still to be written.
@@ -143,6 +158,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
     pub fn write(&mut self, shared: &mut Shared, enough: usize, out: &mut Vec<u8>) {
         while self.waits_to_write() && out.len() < enough {
             self.unwritten -= 1;
+            self.controls = 0;
             let mask = shared.chance.mask();
             match &shared.outgoing {
                 Outgoing::Plain(messages, kind) => {
@@ -262,6 +278,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
     ) -> Result<(), Fault> {
         match event {
             Event::Message { kind, payload } => {
+                self.controls = 0;
                 if let Outgoing::Dialect(dialect, _) = shared.outgoing
                     && let Some(fault) = Fault::of_kind(kind, dialect)
                 {
@@ -276,14 +293,22 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             }
             Event::Ping(payload) => {
                 send::pong(output, payload, Some(shared.chance.mask()));
-                Ok(())
+                self.note_control()
             }
-            Event::Pong(_) => Ok(()),
+            Event::Pong(_) => self.note_control(),
             Event::Close { code, .. } => {
                 send::close(output, code, "", Some(shared.chance.mask()));
                 Err(Fault::Closed)
             }
         }
+    }
+
+    /// Counts a PING or a PONG. A peer that sends no message may send them for as long as it likes.
+    fn note_control(&mut self) -> Result<(), Fault> {
+        self.controls += 1;
+        let flooded = self.controls > CONTROLS_MOST && self.is_awaited();
+        let why = "too many PINGs and PONGs without a message";
+        if flooded { Err(Error::Limit(why).into()) } else { Ok(()) }
     }
 
     fn join(
@@ -314,7 +339,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         &mut self,
         now_ns: u64,
         (kind, payload): (Kind, &[u8]),
-        shared: &Shared,
+        shared: &mut Shared,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Result<(), Fault> {
         let awaited = self.is_awaited();
@@ -324,14 +349,29 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 if awaited {
                     self.to_come = messages.after(self.to_come);
                 }
-                kind == *asked && payload == expected
+                let same = kind == *asked && payload == expected;
+                if awaited && !same {
+                    shared.mismatch.note((kind, payload), (*asked, expected));
+                }
+                same
             }
             Outgoing::Dialect(dialect, padding) => match dialect.parse(payload, padding) {
                 shootout::Parsed::Echo(key) => {
                     self.to_come += usize::from(awaited);
-                    key == self.key(self.to_come)
+                    let same = key == self.key(self.to_come);
+                    if awaited && !same {
+                        self.note_mismatch(payload, shared);
+                    }
+                    same
                 }
-                shootout::Parsed::Error(wrong) => return Err(Fault::Dialect(wrong)),
+                shootout::Parsed::Error(wrong) => {
+                    let fault = Fault::Dialect(wrong);
+                    if awaited && fault.ending() == Some(Ending::Mismatch) {
+                        self.to_come += 1;
+                        self.note_mismatch(payload, shared);
+                    }
+                    return Err(fault);
+                }
                 shootout::Parsed::Broadcast(_)
                 | shootout::Parsed::Stamped(..)
                 | shootout::Parsed::Result(..) => {
@@ -348,6 +388,15 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         let first_byte_ns = self.first_byte_ns.take().unwrap_or(now_ns);
         on_outcome(Outcome::answered(tag, ending, first_byte_ns));
         Ok(())
+    }
+
+    /// Keeps a message of a dialect that is not the echo expected.
+    #[cold]
+    fn note_mismatch(&self, payload: &[u8], shared: &mut Shared) {
+        let Outgoing::Dialect(dialect, padding) = &shared.outgoing else { return };
+        let (kind, mut expected) = (kind_of(*dialect), Vec::new());
+        dialect.write_echo(self.key(self.to_come), padding, &mut expected);
+        shared.mismatch.note((kind, payload), (kind, &expected));
     }
 
     /// Ends the connection and decides which requests the fault ends.
@@ -373,7 +422,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 }
                 if fault.is_close() { Disposition::Closing } else { Disposition::Broken }
             }
-            None if awaited => Disposition::Unsolicited,
+            // What settles nothing came in place of an answer, if one is awaited.
             _ => self.asked.end_unsent(now_ns, on_outcome),
         }
     }

@@ -149,9 +149,9 @@ fn requests_that_come_back_undone_are_counted_and_those_that_fail_are_not() {
         (idempotent(), peer().goaway(5, ErrorCode::NoError).goaway(1, ErrorCode::NoError), 3, 1),
         (idempotent(), peer().reset(3, ErrorCode::RefusedStream), 1, 0),
         (idempotent(), peer().reset(3, ErrorCode::InternalError), 0, 0),
-        // What has no stream yet never left, whatever it is.
-        (Rules::default(), peer().goaway(1, ErrorCode::NoError), 1, 1),
-        (Rules::default(), peer().reset(3, ErrorCode::RefusedStream), 0, 0),
+        (Rules::default(), peer().goaway(1, ErrorCode::NoError), 3, 1),
+        (Rules::default(), peer().reset(3, ErrorCode::RefusedStream), 1, 0),
+        (idempotent(), peer().headers(3, OK, false).goaway(1, ErrorCode::NoError), 2, 1),
     ] {
         let mut play = Play::with(4, rules, None, &[(3, 3)]);
         play.receive(input);

@@ -4,7 +4,7 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerClose};
 use trueload_wire::http2::frame::{ErrorCode, Kind};
 use trueload_wire::message::Rules;
 
-use super::peer::OK;
+use super::peer::{OK, Peer};
 use super::play::{BROWSER, Play, idempotent};
 use super::tables::{peer, rows};
 use Disposition::{Broken, Open, Unsolicited};
@@ -42,14 +42,92 @@ fn a_split_never_changes_what_is_received() {
 }
 
 #[test]
-fn what_is_not_idempotent_is_not_asked_again() {
-    for (peer, endings) in [
-        (peer().goaway(1, ErrorCode::NoError), vec![(1, H2Goaway)]),
-        (peer().reset(3, ErrorCode::RefusedStream), vec![(1, H2Stream)]),
+fn what_the_peer_did_not_process_is_asked_again_whatever_its_method() {
+    use Ending::{Empty, StaleGoaway, StaleRefused};
+    let goaway = |last| peer().goaway(last, ErrorCode::NoError);
+    let refused = || peer().reset(3, ErrorCode::RefusedStream);
+    let half = [b'x'; 100_000];
+    for (sentence, body, peer, endings) in [
+        ("above GOAWAY", None, goaway(1), vec![(1, StaleGoaway)]),
+        ("above a GOAWAY with an error", None, calm(), vec![(0, StaleGoaway), (1, StaleGoaway)]),
+        ("above the second GOAWAY", None, goaway(3).goaway(1, ErrorCode::NoError), {
+            vec![(1, StaleGoaway)]
+        }),
+        ("refused", None, refused(), vec![(1, StaleRefused)]),
+        ("its body half sent, above GOAWAY", Some(&half[..]), goaway(1), vec![(1, StaleGoaway)]),
+        ("its body half sent, refused", Some(&half), refused(), vec![(1, StaleRefused)]),
+        ("an answer had begun, above GOAWAY", None, begun().goaway(1, ErrorCode::NoError), {
+            vec![(1, H2Goaway)]
+        }),
+        ("an answer had begun, refused", None, begun().reset(3, ErrorCode::RefusedStream), {
+            vec![(1, H2Stream)]
+        }),
+        ("reset otherwise", None, peer().reset(3, ErrorCode::Cancel), vec![(1, H2Stream)]),
     ] {
-        let mut play = Play::with(2, Rules::default(), None, &[]);
-        play.receive(peer);
-        assert_eq!(play.endings, endings);
+        for rules in [Rules::default(), idempotent()] {
+            let mut play = Play::with(2, rules, body, &[]);
+            play.receive(peer.clone());
+            assert_eq!(play.endings, endings, "{sentence}");
+        }
+    }
+    let mut play = Play::with(2, Rules::default(), None, &[]);
+    play.receive(peer().answer(1));
+    play.end(PeerClose::Fin);
+    assert_eq!(play.endings, [(0, Good), (1, Empty)], "an end says nothing of it");
+}
+
+fn begun() -> Peer {
+    peer().headers(3, &[(":status", "103")], false)
+}
+
+fn calm() -> Peer {
+    peer().goaway(0, ErrorCode::EnhanceYourCalm)
+}
+
+#[test]
+fn an_upload_that_is_asked_again_sends_nothing_more_on_its_stream() {
+    let body = [b'x'; 100_000];
+    for peer in [peer().reset(1, ErrorCode::RefusedStream), calm()] {
+        let mut play = Play::with(1, Rules::default(), Some(&body), &[]);
+        play.frames();
+        play.receive(peer.window(0, 1 << 20));
+        assert_eq!(play.frames(), [""; 0]);
+        assert_eq!((play.endings.len(), play.client.outstanding()), (1, 0));
+    }
+}
+
+#[test]
+fn a_request_in_flight_beside_unsolicited_bytes_is_not_reset() {
+    for (sentence, peer, before) in [
+        ("an answer twice", peer().answer(1).answer(1), vec![(0, Good)]),
+        ("an answer behind a reset", peer().reset(1, ErrorCode::Cancel).answer(1), {
+            vec![(0, H2Stream)]
+        }),
+    ] {
+        let mut play = Play::asked(3);
+        assert_eq!(play.receive(peer), Unsolicited, "{sentence}");
+        assert_eq!(play.endings, before, "the request settled last is charged first: {sentence}");
+        play.end(PeerClose::Reset);
+        assert_eq!(play.endings[1..], [(2, H2Protocol), (1, H2Protocol)], "{sentence}");
+    }
+}
+
+#[test]
+fn bytes_beside_no_request_are_unsolicited_or_break_the_connection() {
+    let push = peer().frame(Kind::PUSH_PROMISE, 4, 1, &[0, 0, 0, 2, 0x82]);
+    for (sentence, peer, broken) in [
+        ("an answer", peer().answer(1), None),
+        ("an answer on a stream of the server", peer().answer(2), None),
+        ("DATA", peer().data(1, b"a", true), None),
+        ("a push", push, None),
+        ("a reset", peer().reset(1, ErrorCode::Cancel), Some(H2Protocol)),
+        ("a window", peer().window(1, 1), Some(H2Protocol)),
+    ] {
+        let mut play = Play::asked(0);
+        assert_eq!(play.receive(peer), Unsolicited, "{sentence}");
+        assert_eq!(play.endings, [], "{sentence}");
+        let why = play.client.standing().broken;
+        assert_eq!(why.map(|(ending, _)| ending), broken, "{sentence}");
     }
 }
 

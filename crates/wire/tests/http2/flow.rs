@@ -83,19 +83,32 @@ fn a_body_whose_window_is_closed_and_opened_again_is_sent_once() {
 
 #[test]
 fn data_beyond_a_window_breaks_the_connection() {
-    for (windows, lens, sentence) in [
-        (Windows { stream: 100, connection: 65_535 }, &[101][..], "of the stream"),
-        (Windows { stream: 1 << 20, connection: 65_535 }, &[], "none"),
+    let small = Windows { stream: 100, connection: 65_535 };
+    let large = Windows { stream: 1 << 20, connection: 65_535 };
+    // What is granted in an input counts from the next one on.
+    for (sentence, windows, inputs, broken) in [
+        ("of the stream", small, &[&[101][..]][..], true),
+        ("all of it", small, &[&[100]], false),
+        ("all of it, granted", small, &[&[60, 40]], false),
+        ("more than is granted in time", small, &[&[60, 41]], true),
+        ("what was granted, behind it", small, &[&[60, 40], &[60]], false),
+        ("more than that", small, &[&[60, 40], &[61]], true),
+        ("all of the connection's", large, &[&[16_384, 16_384, 16_384, 16_383]], false),
+        ("of the connection", large, &[&[16_384; 4]], true),
+        ("with a grant", large, &[&[16_384, 16_384, 16_384], &[16_384, 16_384]], false),
+        ("more than with a grant", large, &[&[16_384; 3], &[16_384; 3]], true),
     ] {
         let mut play = Play::opening(windows);
         play.receive(peer().settings(&[]));
         play.ask(1);
         play.receive(peer().headers(1, OK, false));
-        for len in lens {
-            assert_eq!(play.receive(peer().data(1, &vec![0; *len], false)), Disposition::Broken);
-            assert_eq!(play.endings, [(0, Ending::H2Flow)], "{sentence}");
-            assert!(play.frames().contains(&"GOAWAY FlowControlError".to_owned()));
+        for lens in inputs {
+            play.receive(lens.iter().fold(peer(), |peer, len| peer.data(1, &vec![0; *len], false)));
         }
+        let expected = if broken { vec![(0, Ending::H2Flow)] } else { Vec::new() };
+        assert_eq!(play.endings, expected, "{sentence}");
+        let told = play.frames().contains(&"GOAWAY FlowControlError".to_owned());
+        assert_eq!((play.link == Disposition::Broken, told), (broken, broken), "{sentence}");
     }
 }
 

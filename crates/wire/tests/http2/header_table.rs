@@ -76,6 +76,6 @@ fn a_peer_may_use_a_larger_table_as_soon_as_it_knows_and_none_that_is_larger_sti
             play.receive(Peer::default().ack());
         }
         play.receive(answer(1, &resized(to, &[0x88])));
-        assert_eq!(play.endings[0], (0, ending), "{to}");
+        assert!(play.endings.contains(&(0, ending)), "{to}: {:?}", play.endings);
     }
 }

@@ -8,7 +8,7 @@ use trueload_wire::http2::hpack::literal;
 use trueload_wire::http2::settings;
 
 /// What a server sends.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Peer(pub(crate) Vec<u8>);
 
 pub(crate) const OK: &[(&str, &str)] = &[(":status", "200")];

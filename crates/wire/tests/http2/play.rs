@@ -104,6 +104,7 @@ impl Play {
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> Disposition {
         self.take_in(bytes);
         self.write();
+        self.client.note_sent();
         self.link
     }
 

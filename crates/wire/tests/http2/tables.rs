@@ -7,7 +7,7 @@ use trueload_wire::http2::frame::{ErrorCode, Kind, flags};
 use super::peer::{OK, Peer, block};
 use Disposition::{Broken, Draining, Open, Unsolicited};
 use Ending::{
-    Framing, H2Flow, H2FrameSize, H2Protocol, H2Stream, Limit, Ok as Good, StaleGoaway,
+    Framing, H2Flow, H2FrameSize, H2Goaway, H2Protocol, H2Stream, Limit, Ok as Good, StaleGoaway,
     StaleRefused, Status,
 };
 
@@ -36,15 +36,26 @@ fn fails(sentence: &'static str, peer: Peer, ending: Ending) -> Row {
 
 /// All end with their connection.
 fn broken(sentence: &'static str, peer: Peer, ending: Ending) -> Row {
-    (sentence, peer, (0..3).map(|tag| (tag, ending)).collect(), Broken)
+    (sentence, peer, all(ending), Broken)
+}
+
+/// The endings of all requests with their connection, the oldest last.
+fn all(ending: Ending) -> Vec<(usize, Ending)> {
+    (0..3).rev().map(|tag| (tag, ending)).collect()
 }
 
 fn draining(sentence: &'static str, peer: Peer, endings: &[(usize, Ending)]) -> Row {
     (sentence, peer, endings.to_vec(), Draining)
 }
 
+/// Bytes behind an answer: the request that was settled last is charged.
 fn unsolicited(sentence: &'static str, peer: Peer, endings: &[(usize, Ending)]) -> Row {
     (sentence, peer, endings.to_vec(), Unsolicited)
+}
+
+/// Bytes in place of an answer: all end, and the one that ended last is charged.
+fn instead(sentence: &'static str, peer: Peer) -> Row {
+    (sentence, peer, all(H2Protocol), Unsolicited)
 }
 
 const HALF: &[(&str, &str)] = &[(":status", "200"), ("x", "y")];
@@ -94,6 +105,7 @@ fn malformed_answers() -> Vec<Row> {
     let ok = || peer().headers(1, OK, false);
     let head = |fields: &[(&str, &str)]| peer().headers(1, fields, false);
     let endless = ok().data(1, b"a", false).headers(1, TRAILERS, false);
+    let windows = |peer: Peer| peer.window(1, 1 << 30).window(1, 1 << 30);
     vec![
         fails("trailers without an end", endless, H2Stream),
         fails("trailers with a status", ok().headers(1, OK, true), H2Stream),
@@ -117,6 +129,9 @@ fn malformed_answers() -> Vec<Row> {
         fails("a reset without an answer", peer().reset(1, ErrorCode::NoError), H2Stream),
         fails("refused too late", ok().reset(1, ErrorCode::RefusedStream), H2Stream),
         fails("no window for a stream", peer().window(1, 0), H2Stream),
+        fails("a window beyond 31 bits", peer().window(1, (1 << 31) - 1), H2Flow),
+        fails("windows that add up to that", windows(peer()), H2Flow),
+        fails("the same in mid-answer", windows(ok().data(1, b"a", false)), H2Flow),
         fails("a short PRIORITY", peer().frame(Kind::PRIORITY, 0, 1, &[0; 4]), H2Stream),
     ]
 }
@@ -125,7 +140,8 @@ fn streams_that_end_otherwise() -> Vec<Row> {
     let goaway = |last| peer().goaway(last, ErrorCode::NoError);
     let stale = [(1, StaleGoaway), (2, StaleGoaway)];
     let calm = peer().goaway(0, ErrorCode::EnhanceYourCalm);
-    let rising = vec![(2, StaleGoaway), (0, H2Protocol), (1, H2Protocol)];
+    let rising = vec![(2, StaleGoaway), (1, H2Protocol), (0, H2Protocol)];
+    let begun = peer().headers(5, OK, false).goaway(1, ErrorCode::NoError);
     vec![
         good("a reset behind an answer", peer().answer(1).reset(1, ErrorCode::NoError), &[0]),
         good("a window behind an answer", peer().answer(1).window(1, 5), &[0]),
@@ -138,6 +154,8 @@ fn streams_that_end_otherwise() -> Vec<Row> {
             goaway((1 << 31) - 1).answer(1).goaway(3, ErrorCode::NoError),
             &[(0, Good), (2, StaleGoaway)],
         ),
+        draining("GOAWAY behind a part of an answer", begun, &[stale[0], (2, H2Goaway)]),
+        good("a window that is too large, of an answer", peer().answer(1).window(1, 1 << 30), &[0]),
         ("a GOAWAY that rises", goaway(3).goaway(5, ErrorCode::NoError), rising, Broken),
         draining("too much", calm, &[(0, StaleGoaway), stale[0], stale[1]]),
     ]
@@ -194,7 +212,6 @@ fn frames_that_break_all() -> Vec<Row> {
         broken("windows beyond 31 bits", peer().settings(&[(4, 1 << 31)]), H2Flow),
         broken("one of them beyond 31 bits", large, H2Flow),
         broken("the connection's window", peer().window(0, (1 << 31) - 1), H2Flow),
-        broken("a stream's window", peer().window(3, (1 << 31) - 1), H2Flow),
         broken("no window for the connection", peer().window(0, 0), H2Protocol),
         broken("a window cut", short(Kind::WINDOW_UPDATE, 0, 3), H2FrameSize),
         broken("a window for an idle stream", peer().window(7, 1), H2Protocol),
@@ -225,24 +242,39 @@ fn floods() -> Vec<Row> {
         broken("priorities", many(|peer| peer.frame(Kind::PRIORITY, 0, 1, &[0; 5])), Limit),
         broken("unknown frames", many(|peer| peer.frame(Kind(77), 0, 1, &[])), Limit),
         broken("empty DATA", peer().headers(1, OK, false).times(1001, empty), Limit),
-        ("resets of what has ended", resets, vec![(0, Good), (1, Limit), (2, Limit)], Broken),
+        ("resets of what has ended", resets, vec![(0, Good), (2, Limit), (1, Limit)], Broken),
         good("as many, and then an answer", pings(pings(peer()).answer(1)), &[0]),
     ]
 }
 
 fn what_settles_nothing() -> Vec<Row> {
-    let push = peer().frame(Kind::PUSH_PROMISE, flags::END_HEADERS, 1, &[0, 0, 0, 2, 0x82]);
+    let push =
+        |stream| peer().frame(Kind::PUSH_PROMISE, flags::END_HEADERS, stream, &[0, 0, 0, 2, 0x82]);
     let reset = peer().reset(1, ErrorCode::Cancel);
     let excluded = peer().goaway(3, ErrorCode::NoError).answer(5);
+    let behind = |peer: Peer| peer.answer(7);
+    let two = vec![(0, Good), (2, H2Protocol), (1, H2Protocol)];
+    let both = vec![(2, StaleGoaway), (1, H2Protocol), (0, H2Protocol)];
     vec![
         unsolicited("an answer twice", peer().answer(1).answer(1), &[(0, Good)]),
         unsolicited("DATA behind an answer", peer().answer(1).data(1, b"", true), &[(0, Good)]),
-        unsolicited("an answer to nothing", peer().answer(7), &[]),
-        unsolicited("an answer on a stream of the server", peer().answer(2), &[]),
-        unsolicited("DATA on an idle stream", peer().data(7, b"a", false), &[]),
         unsolicited("an answer behind a reset", reset.answer(1), &[(0, H2Stream)]),
         unsolicited("an answer that GOAWAY has excluded", excluded, &[(2, StaleGoaway)]),
-        unsolicited("a push", push, &[]),
+        instead("an answer to nothing", peer().answer(7)),
+        instead("the beginning of one", peer().frame(Kind::HEADERS, 0, 7, &[0x88])),
+        instead("an answer on a stream of the server", peer().answer(2)),
+        instead("DATA on an idle stream", peer().data(7, b"a", false)),
+        instead("DATA on a stream of the server", peer().data(2, b"a", false)),
+        instead("a push", push(1)),
+        instead("a push on a stream that is idle", push(7)),
+        instead("a push on a stream of the server", push(2)),
+        instead("an answer to nothing in mid-answer", behind(peer().headers(1, OK, false))),
+        unsolicited("an answer to nothing behind an answer", behind(peer().answer(1)), &two),
+        unsolicited(
+            "an answer to nothing behind GOAWAY",
+            behind(peer().goaway(3, ErrorCode::NoError)),
+            &both,
+        ),
     ]
 }
 

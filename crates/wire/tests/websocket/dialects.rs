@@ -179,9 +179,9 @@ fn what_comes_to_two_requests_ends_them_or_not() {
         ("not in the dialect", text("hi"), Broken, &[WsPayload, ClosedPipelined]),
         ("a ping of the dialect", text(r#"{"type":"ping"}"#), Open, &[]),
         ("something else", text(r#"{"type":"hello"}"#), Open, &[]),
-        ("a broadcast", text(broadcast), Unsolicited, &[]),
-        ("a broadcast, and a byte", begun, Unsolicited, &[]),
-        ("a receipt", text(&receipt), Unsolicited, &[]),
+        ("a broadcast", text(broadcast), Unsolicited, &[ClosedPipelined; 2]),
+        ("a broadcast, and a byte", begun, Unsolicited, &[ClosedPipelined; 2]),
+        ("a receipt", text(&receipt), Unsolicited, &[ClosedPipelined; 2]),
         ("a close", close, Closing, &[WsClosed, ClosedPipelined]),
     ] {
         let mut world = World::joined(Dialect::Json);

@@ -223,3 +223,41 @@ fn why_a_connection_was_not_upgraded_is_known() {
     let why = world.shared.refusal().map(|why| why.to_string());
     assert_eq!(why.as_deref(), Some("the server answered 404 instead of 101"));
 }
+
+#[test]
+fn a_thousand_pings_without_a_message_are_a_flood_if_one_is_awaited() {
+    let limit = Some(Ending::Limit);
+    for (sentence, steps, ended) in [
+        ("a thousand", &[(1000, false)][..], None),
+        ("one more", &[(1001, false)], limit),
+        ("with an answer in between", &[(1000, true), (1000, false)], None),
+        ("one more behind it", &[(1000, true), (1001, false)], limit),
+    ] {
+        for control in [b"\x89\0", b"\x8a\0"] {
+            let mut world = World::upgraded();
+            let mut link = Disposition::Open;
+            for (tag, (count, answers)) in (0..).zip(steps) {
+                world.ask(tag);
+                link = world.receive(&control.repeat(*count));
+                if *answers {
+                    assert_eq!(world.receive(b"\x81\x04abcd"), Disposition::Open, "{sentence}");
+                }
+            }
+            let last = world.outcomes.iter().map(|one| one.ending).find(|one| *one != Ending::Ok);
+            assert_eq!(last, ended, "{sentence}");
+            assert_eq!(link == Disposition::Broken, ended.is_some(), "{sentence}");
+        }
+    }
+    let mut world = World::upgraded();
+    assert_eq!(world.receive(&b"\x89\0".repeat(5000)), Disposition::Open, "nothing is awaited");
+    world.ask(1);
+    assert_eq!(world.receive(&b"\x89\0".repeat(1000)), Disposition::Open);
+}
+
+#[test]
+fn the_first_wrong_message_is_told_with_the_one_that_was_expected() {
+    let mut world = World::upgraded();
+    (1..=3).for_each(|tag| world.ask(tag));
+    world.receive(b"\x81\x04abcd\x81\x04hgfe\x81\x04later");
+    assert_eq!(world.shared.mismatch.first(), Some(r#""hgfe" came, "efgh" was expected"#));
+}

@@ -1,7 +1,8 @@
 """Caddy's access logs: a JSON object a line, with all headers of the request. Pure.
 
 https://caddyserver.com/docs/logging has the format. Caddy writes ``REDACTED``, or an empty text,
-for the values of secret headers: these headers are left out.
+for the values of secret headers: these headers are left out. It writes U+FFFD for a byte that is
+not UTF-8: what the byte was is lost, and so is the request or header that had it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ from trueload.request.logs.line import (
     json_fields,
     status_of,
 )
-from trueload.request.recorded_request import RecordedRequest, parse_asked, parse_iso
+from trueload.request.recorded_request import (
+    RecordedRequest,
+    UnsendableError,
+    parse_asked,
+    parse_iso,
+)
 from trueload.units import NS_PER_S
 
 _HIDDEN = "REDACTED"
+_LOST = "\ufffd"
 _S_MAX = 10**11  # three thousand years
 
 
@@ -39,6 +46,8 @@ def parse_caddy(line: str) -> RecordedRequest | None:
             raise NoLineError("no time and request by Caddy's names")
         return None
     request = fields["request"]
+    if _LOST in str(request["uri"]):
+        raise UnsendableError("bytes that the log has lost")
     method, host, path = parse_asked(str(request["method"]), str(request["uri"]))
     at_ns, whole = _time(fields)
     return RecordedRequest(
@@ -55,7 +64,7 @@ def parse_caddy(line: str) -> RecordedRequest | None:
 def _headers(values: Any) -> Iterator[tuple[str, str]]:
     for name, texts in values.items() if isinstance(values, dict) else ():
         for text in texts if isinstance(texts, list) else [texts]:
-            if text != _HIDDEN:
+            if text != _HIDDEN and _LOST not in str(text):
                 yield str(name), str(text)
 
 

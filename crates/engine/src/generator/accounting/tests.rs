@@ -3,6 +3,7 @@
 use trueload_load::Load;
 
 use super::super::slot::Slot;
+use super::super::slots::Slots;
 use super::*;
 
 fn accounting_of(phases: usize) -> Accounting {
@@ -261,6 +262,34 @@ fn a_violation_is_charged_to_the_request_settled_last_or_kept_for_the_next() {
     assert!(state.has_uncharged(), "nothing was settled since");
     assert_eq!(state.trouble().violation_class, Some(Class::Framing));
     assert_eq!(accounting.phases[0].meter.failed_sum(), 1);
+}
+
+#[test]
+fn a_violation_behind_the_last_request_is_charged_to_one_that_was_sent() {
+    for (sentence, answered, debts, [issued, ok_left, failed]) in [
+        ("to one of another slot", 1, [0, 0, 1], [1, 0, 1]),
+        ("to one of its own", 3, [0, 0, 1], [3, 2, 1]),
+        ("two to two", 2, [1, 0, 1], [2, 0, 2]),
+        ("more than there are requests", 1, [0, 0, 3], [1, 0, 1]),
+        ("nothing was sent", 0, [0, 2, 1], [1, 0, 1]),
+    ] {
+        let mut accounting = accounting_of(1);
+        let mut slots = Slots::<trueload_wire::http1::client::Client<Tag>>::new(S);
+        slots.grow(3, Default::default);
+        for key in 0..answered {
+            let state = &mut slots[key].state;
+            let tag = issue(&mut accounting, state, S, 1);
+            accounting.settle(state, S + MS, &ok(tag, 1));
+        }
+        for (key, count) in (0..).zip(debts) {
+            slots[key].state.trouble().uncharged = count;
+        }
+        slots.charge_debts(&mut accounting, 0);
+        let meter = &accounting.phases[0].meter;
+        let found = [meter.issued, meter.ok, meter.failed_sum()];
+        assert_eq!(found, [issued, ok_left, failed], "{sentence}");
+        assert_eq!(meter.scheduled, issued, "{sentence}");
+    }
 }
 
 #[test]

@@ -283,6 +283,13 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         }
     }
 
+    #[inline]
+    fn note_sent(&mut self) {
+        if let Version::Http2(client) = &mut self.version {
+            client.note_sent();
+        }
+    }
+
     fn bytes_from(&self, tag: &T, book: &impl Book<T>) -> Option<usize> {
         match &self.version {
             Version::Http1(client) => client.bytes_from(tag, book),

@@ -164,6 +164,11 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
         machine.note_queued(bytes, &self.dialogue.book(state, Moment::of(0, drawn)));
     }
 
+    #[inline]
+    fn note_sent(&mut self, client: &mut Self::Client) {
+        client.machine.note_sent();
+    }
+
     fn bytes_from(&mut self, client: &mut Self::Client, tag: &Tag, drawn: u64) -> Option<usize> {
         if D::HOPS {
             // The tag does not say which hop of the request was answered.

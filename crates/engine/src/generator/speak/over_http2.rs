@@ -108,6 +108,11 @@ impl<T: Copy + Debug> Machine<T> for Client<T> {
     }
 
     #[inline]
+    fn note_sent(&mut self) {
+        Client::note_sent(self);
+    }
+
+    #[inline]
     fn waits_to_write(&self) -> bool {
         Client::waits_to_write(self)
     }

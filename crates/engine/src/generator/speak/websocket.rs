@@ -37,16 +37,20 @@ pub(super) fn refused(why: websocket::HandshakeError) -> OpenError {
     OpenError { class, why: detail.unwrap_or(&why).to_owned().into() }
 }
 
-/// The facts of a connection: the violation of an open one, and why the last one was refused.
-pub(super) fn facts(violation: Class, refused: Option<OpenError>) -> Facts {
+/// The facts of a connection: the violation of an open one, why the last one was refused, and
+/// whether this one was upgraded.
+pub(super) fn facts(violation: Class, refused: Option<OpenError>, upgraded: bool) -> Facts {
     let unknown = OpenError { class: Class::WsHandshake, why: "not upgraded".into() };
-    Facts {
-        peer_closes: false,
-        violation,
-        refused: refused.unwrap_or(unknown),
-        ended: "before it was upgraded",
-        late: "the connection was not upgraded in time",
-    }
+    let (ended, late) = if upgraded {
+        (
+            "after the upgrade, before a client had joined",
+            "the connection was upgraded, and then no client could join in time",
+        )
+    } else {
+        ("before it was upgraded", "the connection was not upgraded in time")
+    };
+    let refused = refused.unwrap_or(unknown);
+    Facts { peer_closes: false, violation, refused, ended, late }
 }
 
 #[cfg(test)]

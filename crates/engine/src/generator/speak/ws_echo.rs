@@ -14,6 +14,7 @@ use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 
 use super::websocket::{facts, refused};
 use crate::generator::carrier::Carrier;
+use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{ConnectionEnd, Facts, Input, Opened, Protocol};
 use crate::generator::slot::Tag;
 
@@ -45,8 +46,13 @@ impl Protocol for WsEcho {
         Client::default()
     }
 
-    fn facts(&self, _client: &Self::Client) -> Facts {
-        facts(Class::Unsolicited, self.shared.refusal().map(refused))
+    fn facts(&self, client: &Self::Client) -> Facts {
+        facts(Class::Unsolicited, self.shared.refusal().map(refused), client.is_upgraded())
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        let mismatch = self.shared.mismatch.first();
+        report.reasons.extend(mismatch.map(|why| (Class::Mismatch, why.to_owned())));
     }
 
     fn open(&mut self, client: &mut Client<Tag>, opened: Opened<'_>, output: &mut Output) -> bool {

@@ -14,7 +14,7 @@ use trueload_wire::message::{
     self, Event, Filling, Head, Initials, Part, Rules, Turn, Wants, is_redirect,
 };
 use trueload_wire::parts::{Rule, Streaming};
-use trueload_wire::session::{Script, Session};
+use trueload_wire::session::{Script, Session, Untaken};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
 use super::watch::{Watch, Watching};
@@ -220,9 +220,14 @@ impl Book<'_> {
     fn judged(&self, user: &mut User, outcome: Outcome<Tag>) -> Outcome<Tag> {
         let compared = !self.script().takes_from(outcome.tag.number as usize);
         let content = outcome.content.filter(|_| compared);
-        let good =
-            outcome.ending != Ending::Ok || user.session.take(self.script(), self.unix_time());
-        let ending = if good { outcome.ending } else { Ending::Extract };
+        let ending = match outcome.ending {
+            Ending::Ok => match user.session.take(self.script(), self.unix_time()) {
+                Ok(()) => Ending::Ok,
+                Err(Untaken::Missing) => Ending::Extract,
+                Err(Untaken::Encoded) => Ending::Encoded,
+            },
+            other => other,
+        };
         Outcome { ending, content, ..outcome }
     }
 

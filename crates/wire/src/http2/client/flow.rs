@@ -55,6 +55,9 @@ pub(super) struct Flow {
     pub(super) held_streams: u32,
     /// Whether the peer has used up the window of the connection.
     pub(super) held: bool,
+    /// The streams that were granted more, or 0 for the connection, and the bytes, until the peer
+    /// may know of it.
+    pub(super) grants: Vec<(u32, u32)>,
 }
 
 impl Flow {
@@ -67,6 +70,7 @@ impl Flow {
             uploading: 0,
             held_streams: 0,
             held: false,
+            grants: Vec::new(),
         }
     }
 
@@ -87,10 +91,21 @@ impl Flow {
     pub(super) fn receive(&mut self, bytes: u32, output: &mut Vec<u8>) -> Result<(), Violation> {
         self.receive.receive(bytes).map_err(beyond_window)?;
         if let Some(by) = self.receive.release(bytes) {
-            write_window_update(output, 0, by);
+            self.grant(0, by, output);
         }
         self.held = self.receive.is_used_up();
         Ok(())
+    }
+
+    /// Grants more to a stream, or to the connection (0).
+    pub(super) fn grant(&mut self, stream: u32, by: u32, output: &mut Vec<u8>) {
+        write_window_update(output, stream, by);
+        self.grants.push((stream, by));
+    }
+
+    /// Notes that the connection's grant was sent.
+    pub(super) fn note_granted(&mut self, by: u32) {
+        self.receive.grant(by);
     }
 }
 

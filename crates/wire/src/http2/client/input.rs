@@ -3,13 +3,13 @@
 use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
-use super::{Client, Fault, NEVER_NS, Stage};
+use super::{Blame, Client, Fault, NEVER_NS, Stage};
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
-use crate::http2::frame::write_window_update;
 use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_settings_ack};
 use crate::http2::read::{Data, Frame, Piece, Reader};
 use crate::http2::settings::{parameter, parameters};
 use crate::http2::violation::{Scope, Violation};
+use crate::http2::window::Overflow;
 use crate::message::{Book, Event, Wants};
 
 /// The maximum number of consecutive frames that advance no request: PING, SETTINGS, RST_STREAM of
@@ -123,7 +123,7 @@ impl<T: Copy> Client<T> {
                 self.block = block;
                 Ok(())
             }
-            Frame::WindowUpdate { stream, by } => self.window_update(stream, by),
+            Frame::WindowUpdate { stream, by } => self.window_update(stream, by, reading),
             Frame::Reset { stream, code } => self.reset(stream, code, reading),
             Frame::Settings(payload) => self.settings(payload, reading),
             Frame::Ping { ack: true, payload } if self.resets.acknowledged(payload) => Ok(()),
@@ -135,7 +135,9 @@ impl<T: Copy> Client<T> {
                 Ok(())
             }
             Frame::GoAway { last, code } => self.goaway(last, code, reading),
-            Frame::Push { .. } => Err(unsolicited("a PUSH_PROMISE, although push was refused")),
+            Frame::Push { .. } => {
+                Err(Fault::unsolicited(Blame::Oldest, "a PUSH_PROMISE, although push was refused"))
+            }
             Frame::SettingsAck => {
                 self.blocks.acknowledged()?;
                 self.note_idle()
@@ -152,7 +154,7 @@ impl<T: Copy> Client<T> {
         reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let Scope::Stream(stream) = violation.scope else { return Err(violation.into()) };
-        if self.block.is_open() || nth_of(stream).is_none_or(|nth| !self.streams.was_opened(nth)) {
+        if self.block.is_open() || !self.was_opened(stream) {
             return Err(Violation { scope: Scope::Connection, ..violation }.into());
         }
         self.note_idle()?;
@@ -188,10 +190,19 @@ impl<T: Copy> Client<T> {
         self.streams.get_mut(nth_of(stream)?)
     }
 
+    /// Whether a stream of ours was opened, however long ago.
+    fn was_opened(&self, stream: u32) -> bool {
+        nth_of(stream).is_some_and(|nth| self.streams.was_opened(nth))
+    }
+
     /// Handles part of an answer on a stream that awaits none.
     #[cold]
     pub(super) fn unawaited(&mut self, stream: u32, why: &'static str) -> Result<(), Fault> {
-        if self.resets.may_be_late(stream) { self.note_idle() } else { Err(unsolicited(why)) }
+        if self.resets.may_be_late(stream) {
+            return self.note_idle();
+        }
+        let blame = if self.was_opened(stream) { Blame::Settled } else { Blame::Oldest };
+        Err(Fault::unsolicited(blame, why))
     }
 
     /// Fails the request of a stream; the connection continues. `ended` says that the peer sends no
@@ -241,17 +252,39 @@ impl<T: Copy> Client<T> {
         if self.disposition() == Disposition::Opening {
             return Disposition::Refused;
         }
-        let Some(ending) = fault.ending.filter(|_| self.outstanding() > 0) else {
-            return Disposition::Unsolicited;
-        };
-        for nth in self.streams.numbers_from(0) {
-            if let Some(Stream { tag, .. }) = self.take(nth) {
-                on_outcome(Outcome::unanswered(tag, ending, now_ns));
+        match fault.blame {
+            Blame::All if self.outstanding() > 0 => {
+                self.end_all(now_ns, fault.ending, on_outcome);
+                Disposition::Broken
+            }
+            Blame::Oldest if self.streams.open() > 0 => {
+                self.end_all(now_ns, fault.ending, on_outcome);
+                Disposition::Unsolicited
+            }
+            _ => Disposition::Unsolicited,
+        }
+    }
+
+    /// Notes that all output was sent, and that all input which had come before was handled. From
+    /// now on the peer may use what it was granted.
+    #[inline]
+    pub fn note_sent(&mut self) {
+        if !self.flow.grants.is_empty() {
+            self.count_grants();
+        }
+    }
+
+    #[cold]
+    fn count_grants(&mut self) {
+        let mut grants = std::mem::take(&mut self.flow.grants);
+        for (number, by) in grants.drain(..) {
+            match self.awaiting(number) {
+                Some(stream) => stream.receive.grant(by),
+                None if number == 0 => self.flow.note_granted(by),
+                None => {}
             }
         }
-        self.end_waiting(now_ns, ending, on_outcome);
-        self.note(now_ns);
-        Disposition::Broken
+        self.flow.grants = grants;
     }
 }
 
@@ -326,10 +359,11 @@ impl<T: Copy> Client<T> {
         };
         let was_held = stream.receive.is_used_up();
         stream.receive.receive(len).map_err(beyond_window)?;
-        if !end_stream && let Some(by) = stream.receive.release(len) {
-            write_window_update(reading.output, number, by);
-        }
+        let grant = if end_stream { None } else { stream.receive.release(len) };
         let (early, held) = (stream.status == 0, stream.receive.is_used_up());
+        if let Some(by) = grant {
+            self.flow.grant(number, by, reading.output);
+        }
         self.flow.held_streams += u32::from(held);
         self.flow.held_streams -= u32::from(was_held);
         self.flow.receive(len, reading.output)?;
@@ -403,19 +437,28 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    fn window_update(&mut self, number: u32, by: u32) -> Result<(), Fault> {
+    fn window_update<B: Book<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        by: u32,
+        reading: &mut Reading<'_, B, F>,
+    ) -> Result<(), Fault> {
         if self.flow.uploading == 0 {
             self.note_idle()?;
         }
         if number == 0 {
             return Ok(self.flow.send.change(i64::from(by)).map_err(too_large)?);
         }
-        if nth_of(number).is_none_or(|nth| !self.streams.was_opened(nth)) {
+        if !self.was_opened(number) {
             return Err(Violation::protocol("a WINDOW_UPDATE on an idle stream").into());
         }
         let Some(stream) = self.awaiting(number) else { return Ok(()) };
         let had_room = stream.send.room() > 0;
-        stream.send.change(i64::from(by)).map_err(too_large)?;
+        if stream.send.change(i64::from(by)).is_err() {
+            // Only this stream ends by it (RFC 9113 §6.9.1).
+            self.fail(number, Ending::H2Flow, Overflow::CODE, false, reading);
+            return Ok(());
+        }
         if !had_room && stream.send.room() > 0 && stream.unsent > 0 {
             let nth = stream.nth;
             self.flow.ready.push_back(nth);
@@ -434,8 +477,8 @@ impl<T: Copy> Client<T> {
             return Err(Violation::protocol("a RST_STREAM on an idle stream").into());
         };
         let Some(Stream { tag, begun, .. }) = self.take(nth) else { return self.note_idle() };
-        let refused = code == ErrorCode::RefusedStream && !begun;
-        let again = refused && reading.book.rules_of(&tag).idempotent;
+        // The peer says that it did nothing: whatever the method is, it may be asked again.
+        let again = code == ErrorCode::RefusedStream && !begun;
         let ending = if again { Ending::StaleRefused } else { Ending::H2Stream };
         self.accounting.account.returned += u64::from(again);
         self.idle_frames = 0;
@@ -443,7 +486,8 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// Handles GOAWAY: streams above `last` are not answered (RFC 9113 §6.8).
+    /// Handles GOAWAY: streams above `last` are not answered (RFC 9113 §6.8). The peer has done
+    /// nothing for them, so they may be asked again, whatever their method is (§8.7).
     fn goaway<B: Book<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         last: u32,
@@ -462,10 +506,10 @@ impl<T: Copy> Client<T> {
         }
         self.stage = Stage::Draining { last, error };
         for nth in self.streams.numbers_from(last.div_ceil(2)) {
-            let Some(Stream { tag, .. }) = self.take(nth) else { continue };
-            let again = reading.book.rules_of(&tag).idempotent;
-            let ending = if again { Ending::StaleGoaway } else { Ending::H2Goaway };
-            self.accounting.account.returned += u64::from(again);
+            let Some(Stream { tag, begun, .. }) = self.take(nth) else { continue };
+            // No answer may begin on such a stream: then what the peer says cannot be trusted.
+            let ending = if begun { Ending::H2Goaway } else { Ending::StaleGoaway };
+            self.accounting.account.returned += u64::from(!begun);
             (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
         }
         self.accounting.account.returned += self.streams.waiting() as u64;
@@ -483,11 +527,13 @@ impl From<Violation> for Fault {
             ErrorCode::EnhanceYourCalm => Ending::Limit,
             _ => Ending::H2Protocol,
         };
-        Fault { ending: Some(ending), code, why }
+        Fault { blame: Blame::All, ending, code, why }
     }
 }
 
-/// The fault for bytes that belong to no outstanding request.
-fn unsolicited(why: &'static str) -> Fault {
-    Fault { ending: None, code: ErrorCode::ProtocolError, why }
+impl Fault {
+    /// The fault for bytes that belong to no outstanding request.
+    fn unsolicited(blame: Blame, why: &'static str) -> Self {
+        Fault { blame, ending: Ending::H2Protocol, code: ErrorCode::ProtocolError, why }
+    }
 }

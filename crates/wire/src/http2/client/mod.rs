@@ -85,11 +85,24 @@ pub struct Client<T> {
 /// The reason for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fault {
-    /// The ending of all outstanding requests; none if the bytes belong to no request.
-    ending: Option<Ending>,
+    blame: Blame,
+    /// The ending of the outstanding requests.
+    ending: Ending,
     /// The error code that is sent to the peer.
     code: ErrorCode,
     why: &'static str,
+}
+
+/// Who is charged with the fault of a connection. Where one request is, it is the one that ended
+/// last, and counts as `unsolicited`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blame {
+    /// Each outstanding request.
+    All,
+    /// The oldest open request: bytes came that may have been meant as its answer.
+    Oldest,
+    /// The request that was settled last: bytes came behind its answer.
+    Settled,
 }
 
 impl<T> Default for Client<T> {
@@ -123,6 +136,10 @@ impl<T: Copy> Client<T> {
         book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
+        if let Some(Fault { ending, .. }) = self.fault {
+            // We end the connection.
+            return self.end_all(now_ns, ending, on_outcome);
+        }
         let alone = self.outstanding() == 1;
         let goaway = matches!(self.stage, Stage::Draining { error: true, .. });
         let answered = self.answered;
@@ -145,6 +162,18 @@ impl<T: Copy> Client<T> {
         }
         let ending = if end == PeerClose::Fin { Ending::Stale } else { Ending::Reset };
         self.end_waiting(now_ns, ending, on_outcome);
+        self.note(now_ns);
+    }
+
+    /// Ends all requests with a connection that is broken, the oldest open one last.
+    #[cold]
+    fn end_all(&mut self, now_ns: u64, ending: Ending, on_outcome: &mut impl FnMut(Outcome<T>)) {
+        self.end_waiting(now_ns, ending, on_outcome);
+        for nth in self.streams.numbers_from(0).into_iter().rev() {
+            if let Some(Stream { tag, .. }) = self.take(nth) {
+                on_outcome(Outcome::unanswered(tag, ending, now_ns));
+            }
+        }
         self.note(now_ns);
     }
 
@@ -251,7 +280,8 @@ impl<T: Copy> Exchange<T> for Client<T> {
     }
 
     fn standing(&self) -> Standing {
-        let broken = self.fault.and_then(|Fault { ending, why, .. }| Some((ending?, why)));
+        let faults = self.fault.filter(|fault| fault.blame == Blame::All);
+        let broken = faults.map(|Fault { ending, why, .. }| (ending, why));
         Standing { answered: self.answered, broken, ..Standing::default() }
     }
 

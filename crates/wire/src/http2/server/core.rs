@@ -407,6 +407,7 @@ impl<M: Copy> Core<M> {
                 return Err(Violation::of_connection(Overflow::CODE, why));
             }
             if let Some(by) = self.receive.release(len) {
+                self.receive.grant(by);
                 write_window_update(out, 0, by);
             }
         }
@@ -428,6 +429,7 @@ impl<M: Copy> Core<M> {
             }
             let more = if self.config.enlarges { open.receive.release(len) } else { None };
             if let Some(by) = more.filter(|_| !end_stream) {
+                open.receive.grant(by);
                 write_window_update(out, stream, by);
             }
         }

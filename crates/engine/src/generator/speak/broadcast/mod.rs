@@ -24,7 +24,7 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Pe
 use trueload_wire::message;
 use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
-use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
+use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Mismatch, Scratch, send};
 
 use super::websocket::{class_of_fault, facts, refused};
 use crate::generator::DoneReport;
@@ -57,6 +57,7 @@ pub struct Broadcast {
     frames: Vec<u8>,
     refused: Option<OpenError>,
     violation: Class,
+    mismatch: Mismatch,
 }
 
 impl Broadcast {
@@ -83,6 +84,7 @@ impl Broadcast {
             frames: Vec::new(),
             refused: None,
             violation: Class::Unsolicited,
+            mismatch: Mismatch::default(),
         }
     }
 
@@ -264,7 +266,12 @@ impl Broadcast {
                 Ok(())
             }
             shootout::Parsed::Echo(_) => Err(Fault::Unsolicited),
-            shootout::Parsed::Error(wrong) => Err(wrong.into()),
+            shootout::Parsed::Error(wrong) => {
+                if matches!(wrong, shootout::Wrong::Foreign | shootout::Wrong::Altered) {
+                    self.mismatch.note_unlike(message, "a broadcast as it was sent");
+                }
+                Err(wrong.into())
+            }
             shootout::Parsed::Welcome
             | shootout::Parsed::Joined
             | shootout::Parsed::Ping
@@ -325,8 +332,9 @@ impl Protocol for Broadcast {
         Client::default()
     }
 
-    fn facts(&self, _client: &Client) -> Facts {
-        facts(self.violation, self.refused.clone())
+    fn facts(&self, client: &Client) -> Facts {
+        let upgraded = matches!(client.stage, Stage::Joining(_));
+        facts(self.violation, self.refused.clone(), upgraded)
     }
 
     fn open(&mut self, client: &mut Client, opened: Opened<'_>, output: &mut Output) -> bool {
@@ -359,6 +367,8 @@ impl Protocol for Broadcast {
 
     fn complete(&mut self, report: &mut DoneReport) {
         report.deliveries = Some(self.under_way.ledger.take(report.phase as u16));
+        let mismatch = self.mismatch.first();
+        report.reasons.extend(mismatch.map(|why| (Class::Mismatch, why.to_owned())));
     }
 
     #[inline]

@@ -1,0 +1,42 @@
+"""What is meant by a command line that begins with no command: with a URL, `help` or `version`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+# Their slashes may be too few: the command tells how they are written.
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)(?::/|//)", re.ASCII | re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?:localhost|\[[0-9a-f:.%]+\]|\d+(?:\.\d+){3}|[\w.-]+:\d+|:\d+|\d{2,5})(?::\d+)?(?:[/?].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Where a server is, without a scheme: ``localhost``, ``10.0.0.7``, ``host:8080``, ``:8080``."""
+_OTHERS = {"ws": "ws", "wss": "ws", "tcp": "tcp", "udp": "udp"}
+"""The command for a scheme; `http` for all others."""
+_OF_ITSELF = ("--version", "-V", "--help", "-h")
+
+
+def meant(words: Sequence[str], commands: Collection[str]) -> list[str]:
+    """Return the command line that is meant; the same if it begins with a command."""
+    match list(words):
+        case ["version" | "-v"]:
+            return ["--version"]
+        case [*path, "help"] if len(path) < 2:
+            return [*path, "--help"]
+        case ["help", *path]:
+            return [*path, "--help"]
+        case [first, *_] if first not in commands and (
+            _SCHEME.match(first) or _ADDRESS.fullmatch(first)
+        ):
+            return [_command_for(first), *words]
+        case [first, *rest] if first.startswith("-") and first not in _OF_ITSELF:
+            urls = [word for word in rest if _SCHEME.match(word)]
+            if urls and not set(commands) & set(rest):
+                return [_command_for(urls[0]), *words]
+    return list(words)
+
+
+def _command_for(address: str) -> str:
+    scheme = _SCHEME.match(address)
+    return "http" if scheme is None else _OTHERS.get(scheme[1].lower(), "http")
