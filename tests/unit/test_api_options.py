@@ -29,7 +29,7 @@ COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
     (options.SuiteOptions, suite.read_suite, api._OF_SUITES),
     (options.ServeHttpOptions, serve.read_http, OF_PRINTING),
     (options.ServeWsOptions, serve.read_ws, OF_PRINTING),
-    (options.ServeOptions, serve.read_tcp, OF_PRINTING),
+    (options.ServeStreamOptions, serve.read_tcp, OF_PRINTING),
     (options.ServeOptions, serve.read_udp, OF_PRINTING),
 ]
 

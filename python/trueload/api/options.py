@@ -205,11 +205,16 @@ class ServeOptions(ServerPlaceOptions, ThreadOptions, total=False):
     listen: Text
 
 
-class ServeTlsOptions(ServeOptions, IdentityOptions, total=False):
-    """A server that may speak TLS."""
+class ServeStreamOptions(ServeOptions, total=False):
+    """A server that has connections."""
 
     idle_timeout: Duration
     max_connections: Number
+
+
+class ServeTlsOptions(ServeStreamOptions, IdentityOptions, total=False):
+    """A server that may speak TLS."""
+
     tls: Flag
 
 

@@ -13,6 +13,7 @@ from trueload.api.options import (
     HttpOptions,
     ServeHttpOptions,
     ServeOptions,
+    ServeStreamOptions,
     ServeWsOptions,
     TcpOptions,
     UdpOptions,
@@ -70,7 +71,9 @@ def serve(protocol: Literal["http"] = "http", /, **options: Unpack[ServeHttpOpti
 @overload
 def serve(protocol: Literal["ws"], /, **options: Unpack[ServeWsOptions]) -> Server: ...
 @overload
-def serve(protocol: Literal["tcp", "udp"], /, **options: Unpack[ServeOptions]) -> Server: ...
+def serve(protocol: Literal["tcp"], /, **options: Unpack[ServeStreamOptions]) -> Server: ...
+@overload
+def serve(protocol: Literal["udp"], /, **options: Unpack[ServeOptions]) -> Server: ...
 @naming(ServeHttpOptions, ServeWsOptions)
 def serve(protocol: str = "http", /, **options: Any) -> Server:
     """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
