@@ -93,7 +93,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 # Classes that stay, although only one other is made of them.
-KEPT = {"ServeOptions"}
+KEPT = {"ServeOptions", "ServeStreamOptions"}
 INTRODUCTION = """# Options
 
 The options of all commands that measure or serve, and how to set defaults of your own. `-h` lists

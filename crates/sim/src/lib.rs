@@ -10,6 +10,7 @@ pub mod chance;
 pub mod draw;
 pub mod front;
 pub mod history;
+mod hostile;
 pub mod kernel;
 pub mod laws;
 mod peer;
@@ -75,7 +76,8 @@ pub fn check(scenario: Scenario, trace: bool) -> Outcome {
     let scenario = Arc::new(scenario);
     let played = panic::catch_unwind(AssertUnwindSafe(|| {
         let mut played = play(&scenario, trace);
-        let broken = laws::check(&mut played);
+        let mut broken = laws::check(&mut played);
+        broken.extend(hostile::check(scenario.seed));
         (played, broken)
     }));
     match played {

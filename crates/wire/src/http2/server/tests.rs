@@ -221,9 +221,8 @@ fn bodies_that_may_leave_at_once_wait_for_room_in_the_output() {
     let mut rest = Vec::new();
     while play.server.is_full() {
         play.server.go_on(&mut play.out);
-        let sent = play.sent();
-        assert!(sent.len() <= 2, "{sent:?}");
-        rest.extend(sent);
+        assert!(play.out.len() < 30_000 + 16_384 + 9, "one frame more than there is room for");
+        rest.extend(play.sent());
     }
     let ended = rest.iter().filter(|sent| sent.ends_with("end")).count();
     assert_eq!((rest.len(), ended), (7, 3), "{rest:?}");
