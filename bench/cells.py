@@ -89,7 +89,7 @@ def without(listed: Sequence[Sequence[Cell]], absent: Mapping[str, str]) -> list
 
 
 def schedule(listed: Sequence[Sequence[Cell]], rounds: int, seed: int) -> list[Turn]:
-    """Put every cell once into each round, in an order shuffled anew from the seed."""
+    """Put every cell once into each round, in an order shuffled again from the seed."""
     chance = Random(seed)
     turns = []
     for number in range(rounds):

@@ -290,7 +290,7 @@ def test_a_combination_is_good_for_a_dry_run_as_well(
         (("--follow", "2", *LINES, "--expect-status", "302"), "status 302 is expected"),
         (("--scenario", "FILE", *HTTP2, "--streams", "2"), "--scenario and --streams exclude"),
         (("--scenario", "FILE", *PIPELINE), "--scenario and --pipeline exclude"),
-        (("--scenario", "FILE", "--stream", "sse", "--stall", "0"), "is no time at all"),
+        (("--scenario", "FILE", "--stream", "sse", "--stall", "0"), "must be greater than 0"),
     ],
     ids=str,
 )

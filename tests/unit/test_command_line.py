@@ -100,7 +100,7 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
         ([URL], {"conections": 8}, "no option --conections", "did you mean"),
         ([URL], {"connections": "many"}, "'many' is not a count", "trueload http --help"),
         ([URL], {"duration": "5x"}, "unit 'x' is not known", "trueload http --help"),
-        ([URL], {"duration": 0}, "'0s' is no time at all", "trueload http --help"),
+        ([URL], {"duration": 0}, "'0s' must be greater than 0", "trueload http --help"),
         ([URL], {"duration": -1}, "--duration cannot be -1", "seconds as a number"),
         ([URL], {"duration": -0.5}, "--duration cannot be -0.5", "a text like '500ms'"),
         ([URL], {"duration": timedelta(-1)}, "--duration cannot be", "or a timedelta"),

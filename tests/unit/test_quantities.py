@@ -83,9 +83,9 @@ def test_arithmetic_is_that_of_floats() -> None:
     [
         (lambda: ten_ms < "10", "'10' has no unit"),
         (lambda: ten_ms > "soon", "'soon' is not a duration"),
-        (lambda: ten_ms > float("nan"), "nan is no time"),
-        (lambda: ten_ms > True, "True is no time"),
-        (lambda: ten_ms > Share(0.5), "50 % is no time"),
+        (lambda: ten_ms > float("nan"), "nan is not a time"),
+        (lambda: ten_ms > True, "True is not a time"),
+        (lambda: ten_ms > Share(0.5), "50 % is not a time"),
         (lambda: ten_ms == "10ms", "== and != do not read '10ms'"),
         (lambda: ten_ms != "nonsense", "== and != do not read 'nonsense'"),
         (lambda: ten_ms == timedelta(milliseconds=10), "== and != do not read"),
@@ -95,7 +95,7 @@ def test_arithmetic_is_that_of_floats() -> None:
         (lambda: carried > "10ms", "'10ms' is not a rate"),
         (lambda: carried > ten_ms, "10.0 ms is no throughput"),
         (lambda: Time("soon"), "'soon' is not a duration"),
-        (lambda: Time(math.nan), "nan is no time"),
+        (lambda: Time(math.nan), "nan is not a time"),
     ],
 )
 def test_nonsense_is_refused_with_a_hint(compare: Callable[[], object], expected: str) -> None:
