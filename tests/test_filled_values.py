@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,6 +154,23 @@ def test_a_raw_value_that_would_break_json_is_told_before_anything_is_sent(
         assert counting.asked == []
         assert "line 2 has in 'v' what makes a body that is not JSON" in done.err
         assert done.err.count("error:") == done.err.count("hint:") == 1
+
+
+@pytest.mark.parametrize(
+    "needs", [("--expect-body", "{}\n{}\n"), ("--stream", "jsonl", "--stream-end", "{}")]
+)
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", ""])
+def test_content_that_is_needed_is_decoded_or_the_reason_is_told(
+    trueload: Trueload, counting: Counting, tmp_path: Path, coding: str, needs: tuple[str, ...]
+) -> None:
+    content = b"{}\n{}\n" if needs[0] == "--expect-body" else b"1\n{}\n"
+    ways = {"gzip": gzip.compress, "deflate": zlib.compress}
+    counting.answer, counting.coding = ways.get(coding, bytes)(content), coding
+    result = tmp_path / "result.json"
+    done = trueload.run("http", counting.url, *needs, *FEW, "--json", result)
+    failed = json.loads(result.read_text())["counts"]["failed"]
+    assert list(failed) == (["encoded"] if coding == "br" else []), done
+    assert ("only gzip and deflate can be decoded" in done.out + done.err) == (coding == "br")
 
 
 @pytest.mark.parametrize(("coding", "ending"), [("gzip", ""), ("br", "encoded"), ("", "extract")])
