@@ -301,8 +301,8 @@ BROADCASTS = Kind(
     legend=(
         "clients: the most that keep to the limit, confirmed; +: larger loads were not tried, or"
         " our side was the limit.\ninterval: where that lies; over several repetitions, their"
-        " spread.\nmedian and p95 of the senders' receipts with so many clients, in ms; memory/client: what"
-        " the subject grew by for each."
+        " spread.\nmedian and p95 of the senders' receipts with so many clients, in ms;"
+        " memory/client: what the subject grew by for each."
     ),
     has=lambda figures: figures.carried is not None,
 )
