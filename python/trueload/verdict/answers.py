@@ -82,7 +82,7 @@ def check_errors(record: Record) -> Finding:
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
     mostly = f", mostly {_worst(counts, record.connections.reasons)}" if failed else ""
-    why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
+    why = f"{format_count(failed)} of {times(counts.issued, 'request')} failed{mostly}"
     return Finding(status, why + _other_protocol(record), share, limit)
 
 
@@ -170,7 +170,7 @@ def check_stale(record: Record) -> Finding:
     stale = max(0, counts.stale - returned)
     share = stale / counts.issued
     why = (
-        f"{format_count(stale)} of {format_count(counts.issued)} requests were sent on a"
+        f"{format_count(stale)} of {times(counts.issued, 'request was', 'requests were')} sent on a"
         " connection that the server had just closed"
     )
     if counts.stale_resets:
@@ -201,8 +201,8 @@ def check_censored(record: Record) -> Finding:
     status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
     why = (
         f"{format_count(counts.cancelled)} open after the drain and"
-        f" {format_count(counts.unsent)} never sent, of {format_count(counts.scheduled)}"
-        " requests scheduled"
+        f" {format_count(counts.unsent)} never sent, of"
+        f" {times(counts.scheduled, 'request')} scheduled"
     )
     return Finding(status, why, share, limit)
 
@@ -235,7 +235,8 @@ def check_ledger(record: Record) -> Finding:
         return not_applicable("no message was due to a receiver")
     wrong = found.lost + found.duplicate
     parts = [
-        f"{format_count(found.lost)} of {format_count(found.expected)} deliveries were lost"
+        f"{format_count(found.lost)} of"
+        f" {times(found.expected, 'delivery was', 'deliveries were')} lost"
         if found.lost
         else "",
         f"{times(found.duplicate, 'delivery', 'deliveries')} came twice" if found.duplicate else "",
@@ -283,7 +284,7 @@ def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
     if client.retries:
         made = client.seen.requests - client.retries
         why = (
-            f"hidden retries: the server saw {format_count(client.seen.requests)} requests, the"
+            f"hidden retries: the server saw {times(client.seen.requests, 'request')}, the"
             f" client speaks of {format_count(made)}"
         )
         return Finding("warn", why, client.retries, 0)
