@@ -126,7 +126,7 @@ def test_it(trueload):
 """
     )
     ended = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    ended.stdout.re_match_lines([r"E .*the verdict on <suite http-servers: 0 of 1 rows ranked>.*"])
+    ended.stdout.re_match_lines([r"E .*the verdict on <suite http-servers: 0 of 1 row ranked>.*"])
 
 
 def test_a_mistake_comes_with_its_hint(ran: Ran, refusing_port: int) -> None:

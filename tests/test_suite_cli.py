@@ -61,7 +61,7 @@ MISTAKES = [
             *("run", "quick", "--subjects", "fine", "-c", "1", "--dry-run"),
             *("--place", "ssh:a", "--place", "ssh:b", "--server-place", "ssh:c"),
         ],
-        "1 connections are too few for 2 hosts",
+        "1 connection is too few for 2 hosts",
         "",
     ),
     (["run", "quick", "--seed", "9223372036854775808"], "--seed", ""),

@@ -40,6 +40,7 @@ from trueload.request.follow import check_load
 from trueload.request.origins import check_origins
 from trueload.stats import parse_percentile
 from trueload.trial.spec import Load, TrialSpec
+from trueload.units import counted
 
 read_engine = reader_of(EngineOptions)
 read_load = reader_of(LoadOptions)
@@ -174,7 +175,7 @@ def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
 def _check_engine(engine: EngineOptions, load: Load) -> None:
     if engine.threads > load.connections:
         raise UserError(
-            f"{engine.threads} threads cannot share {load.connections} connections",
+            f"{engine.threads} threads cannot share {counted(load.connections, 'connection')}",
             "use at least a connection per thread",
         )
     if engine.refill is not None and engine.refill > load.pipeline:

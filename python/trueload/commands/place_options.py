@@ -19,6 +19,7 @@ from trueload.places import names
 from trueload.places.names import Placement
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, option, positive_count
+from trueload.units import counted
 
 LATE_HOSTS_MAX = 64  # they join one after the other
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
@@ -193,7 +194,7 @@ def check_allowed_losses(allow_lost: int | None, placement: Placement, *, search
         )
         raise UserError(message, "keep one of them")
     if placement.is_counted and allow_lost >= placement.host_count:
-        has = "1 host" if placement.host_count == 1 else f"{placement.host_count} hosts"
+        has = counted(placement.host_count, "host")
         raise UserError(
             f"--allow-lost {allow_lost} would leave no host: the load comes from {has}",
             "allow fewer, or name more hosts with --place",

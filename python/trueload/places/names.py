@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trueload.errors import UserError
-from trueload.units import NS_PER_S
+from trueload.units import NS_PER_S, counted
 
 PLACES_HINT = (
     "places are local, ssh:HOST, ssh:USER@HOST, k8s:NAMESPACE, ray, ray://HOST:PORT and"
@@ -315,11 +315,7 @@ def check_range(generators: Sequence[GeneratorHost], hosts: HostRange) -> None:
             )
         return
     if len(generators) != hosts.most:
-        named = (
-            "--place names 1 host"
-            if len(generators) == 1
-            else (f"--place names {len(generators)} hosts")
-        )
+        named = f"--place names {counted(len(generators), 'host')}"
         raise UserError(
             f"{given} means up to {hosts.most} hosts, and {named}",
             "name each of them: --place ssh:HOST --place ssh:HOST",

@@ -22,7 +22,7 @@ from trueload.repetitions import PAIRS_MOST, Interval
 from trueload.report.export.markdown import markdown_cell, markdown_lines
 from trueload.report.grid import Grid, text_lines
 from trueload.text import plain
-from trueload.units import TOO_FEW, format_count, format_duration
+from trueload.units import TOO_FEW, counted, format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
 HEADER = ("metric", "base", "new", "new / base", "interval", "verdict")
@@ -112,7 +112,7 @@ def _notes(compared: ShownComparison) -> list[str]:
 
 
 def _trials(row: RowCompared) -> str:
-    times = f"{row.base_trials} against {row.new_trials} trials"
+    times = f"{row.base_trials} against {counted(row.new_trials, 'trial')}"
     base = verdict_text(row.base_verdict, row.base_lower_bound)
     new = verdict_text(row.new_verdict, row.new_lower_bound)
     return times if base == new == "valid" else f"{times}; base {base}, new {new}"

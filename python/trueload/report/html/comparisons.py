@@ -84,7 +84,7 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Comparisons:
             notes.append(f"{other.id} and {first.id} have no row in common.")
         for row in compared.rows:
             name = f"{plain(row.name)}: " if row.name else ""
-            trials = f"{row.base_trials} against {row.new_trials} trials"
+            trials = f"{row.base_trials} against {counted(row.new_trials, 'trial')}"
             old = verdict_text(row.base_verdict, row.base_lower_bound)
             now = verdict_text(row.new_verdict, row.new_lower_bound)
             verdicts = f"; {first.id} is {old}, {other.id} is {now}."
