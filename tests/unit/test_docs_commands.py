@@ -76,7 +76,7 @@ def cli() -> Any:
 def mistake_in(command: str) -> str:
     """Return what the parser says against a command line; an empty text if it accepts it.
 
-    A mere name, such as `trueload ab`, only has to be a command.
+    A mere name, such as `trueload compare`, only has to be a command.
     """
     words = words_of(command)
     context = cli().make_context("trueload", [], resilient_parsing=True)
@@ -124,7 +124,7 @@ def test_every_suite_of_a_page_has_a_plan(capsys: pytest.CaptureFixture[str]) ->
         ("trueload http URL --frobnicate 3", "No such option: --frobnicate"),
         ("trueload http URL -c many", "'many' is not a count: write for example 20k"),
         ("trueload http URL more", "Got unexpected extra argument(s) (more)"),
-        ("trueload ab URL_A", "Missing parameter: url_b"),
+        ("trueload compare URL_A", "Missing parameter: url_b"),
         ("trueload runs frobnicate", "no command is called frobnicate"),
         ("trueload http URL -d 1s | jq .verdict", ""),
         ("trueload http --help", ""),

@@ -118,7 +118,7 @@ class HeaderOptions(TypedDict, total=False):
 
 
 class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
-    """What `http` and `ab` send."""
+    """What `http` and `compare` send."""
 
     proxy: Text
     http: Literal["1.1", "2", "auto"] | None

@@ -1,8 +1,8 @@
 """The way of one run, from its options to its result: to learn how trueload works, begin here.
 
 `trueload http URL` reads its options into a ``Job`` (`measure.read_job`), checked as a whole before
-anything is sent; `run_job` does it. `trueload ab`, `suite run` and searches differ in what they
-measure next; each trial of theirs is the same.
+anything is sent; `run_job` does it. `trueload compare`, `suite run` and searches differ in what
+they measure next; each trial of theirs is the same.
 
 1. `places.open` opens the hosts of the load, `server_place` starts a server if one is asked for,
    and `store.runs` begins a run.
