@@ -63,7 +63,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
             done, saved = measure_ab(job, interrupt, watch=exports.beside(unwatched))
     finally:
         interrupt.hand_on()
-    warn_unsaved(saved, stacklevel=3)
+    warn_unsaved(saved, stacklevel=4)
     for turn, record in done.taken:
         if record.connections.established == 0:
             why = nothing_measured(job.jobs["ab".index(turn.letter)], record)
