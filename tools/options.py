@@ -77,7 +77,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Options of ``trueload.ab``; ``repeat`` is the number of pairs.",
         (
             *("ResultOptions", "RepeatOptions", "EngineOptions", "LoadOptions", "PlaceOptions"),
-            *("MetricsOptions", "RequestOptions"),
+            *("WaitOptions", "MetricsOptions", "RequestOptions"),
         ),
     ),
     "HttpOptions": ("Options of ``trueload.http``.", ("LoadingOptions",)),
@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "SuiteOptions": (
         "Options of ``trueload.suite``.",
-        ("PlaceOptions", "MetricsOptions"),
+        ("PlaceOptions", "WaitOptions", "MetricsOptions"),
     ),
 }
 # Classes that stay, although only one other is made of them.
