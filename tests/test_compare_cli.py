@@ -247,9 +247,13 @@ NOBODY = ("http://127.0.0.1:1", "http://127.0.0.1:2")
 @pytest.mark.parametrize(
     ("sides", "flags", "complaint"),
     [
-        (NOBODY, ("--curl", "curl http://h/ -L"), "the curl command has -L, which is not known"),
-        (NOBODY, ("--curl", "curl http://h/", "-X", "PUT"), "--curl and --method exclude each"),
-        (NOBODY, ("--curl", "curl http://h/", "--targets", "-"), "--curl and --targets exclude"),
+        (NOBODY, ("--curl", "curl http://h/ -T x"), "the curl command has -T"),
+        (NOBODY, ("--curl", "curl http://h/", "-X", "PUT"), "--curl and --method cannot be used"),
+        (
+            NOBODY,
+            ("--curl", "curl http://h/", "--targets", "-"),
+            "--curl and --targets cannot be used together",
+        ),
         (
             (NOBODY[0], f"{NOBODY[1]}/x"),
             ("--curl", "curl http://h/y"),

@@ -296,7 +296,7 @@ MISTAKES = [
     (("http", "http://h/", "-c", "0"), "'0' is not from 1 to"),
     (("http", "http://h/", "-c", "many"), "'many' is not a count"),
     (("http", "http://h/", "-d", "10x"), "unit 'x' is not known"),
-    (("http", "http://h/", "-d", "0s"), "no time at all"),
+    (("http", "http://h/", "-d", "0s"), "must be greater than 0"),
     (("http", "http://h/", "-d", "1s", "--requests", "1"), "cannot be used together"),
     (("http", "http://h/", "--close", "--pipeline", "2"), "cannot be used together"),
     (("http", "http://h/", "--body", "a", "--body-file", "b"), "cannot be used together"),

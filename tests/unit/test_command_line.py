@@ -118,7 +118,7 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
         ([URL], {"body": "\ud800"}, "--body has half of a surrogate pair", "or bytes"),
         ([URL], {"rate": float("nan")}, "--rate cannot be nan", "as on the command line"),
         ([URL], {"connections": object}, "--connections cannot be", "as on the command line"),
-        ([URL], {"user": {"me": "pw"}}, "--user cannot be a dict", "as a text"),
+        ([URL], {"user": {"me": "pw"}}, "--user cannot be a dict", "as text"),
         ([URL], {"json": "-"}, "json is an option of the command line only", "to_dict"),
         ([URL], {"help": True}, "no option --help", "trueload http --help"),
         ([URL, URL], {}, "unexpected extra argument", "trueload http --help"),

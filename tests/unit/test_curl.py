@@ -255,7 +255,7 @@ def test_a_form_of_curl_has_our_boundary_and_its_redaction() -> None:
         ("curl -F a http://a/", "has no name and value", "NAME=VALUE"),
         ("curl -F a=b -d c http://a/", "has a form and other data", "keep one"),
         ("curl -F a=@/no/file http://a/", "the file '/no/file' cannot be read", "name a file"),
-        ("curl -m 5x http://a/", "a -m that is not a time", "-m 2.5"),
+        ("curl -m 5x http://a/", "a -m that is not a number", "-m 2.5"),
         ("curl -L --max-redirs x http://a/", "a --max-redirs that is not a number", "5"),
         ("curl --connect-timeout 5 http://a/", "has --connect-timeout", "--max-time"),
         ("curl --http2 http://a/", "has --http2, which", "--http auto for https://"),

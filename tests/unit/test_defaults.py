@@ -105,7 +105,7 @@ def test_defaults_by_a_command_s_former_name_are_those_of_its_present_one() -> N
         ),
         ({"http": {"help": True}}, "'help' is not an option", "--help"),
         ({"http": {"strict": "yes"}}, "--strict is 'yes', and is either given or not", "True"),
-        ({"http": {"connections": {"a": 1}}}, "--connections cannot be a dict", "as a text"),
+        ({"http": {"connections": {"a": 1}}}, "--connections cannot be a dict", "as text"),
     ],
 )
 def test_a_mistake_in_the_file_gets_a_line_and_a_hint(

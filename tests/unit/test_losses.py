@@ -67,7 +67,7 @@ CASES: list[tuple[str, list[LifeSign], dict[int, str], list[Loss]]] = [
         [
             Loss(
                 (0, 1, 2),
-                "the way to all 3 hosts through the jump host j is lost: nothing was heard of any"
+                "the way to all 3 hosts through the jump host j is lost: nothing was heard from any"
                 " of them for 1.6 s",
                 of_way=True,
             )

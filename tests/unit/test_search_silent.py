@@ -124,7 +124,7 @@ def searched(record: Record, before: int = 0) -> tuple[SearchPlan, list[Record]]
         (
             0,
             "none",
-            "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s, and not one"
+            "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s, and no"
             " request was ok: timeout.first_byte",
         ),
         (

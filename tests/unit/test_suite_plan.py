@@ -195,16 +195,19 @@ def test_a_ramp_from_nothing_has_no_warm_up_in_a_suite_either() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"window": LoadOptions(stages="1s@5", requests=5)}, "--requests and --stages exclude"),
+        (
+            {"window": LoadOptions(stages="1s@5", requests=5)},
+            "--requests and --stages cannot be used",
+        ),
         ({"window": LoadOptions(stages_of="rate")}, "--stages-of is given, but no --stages"),
         ({"window": LoadOptions(stages="1s@")}, "--stages '1s@', at its end: a value is missing"),
-        ({"rate_per_s": (5.0,)}, "--rate and stages of it exclude"),
+        ({"rate_per_s": (5.0,)}, "--rate and stages of it cannot be used"),
         (
             {
                 "connections": (5,),
                 "window": LoadOptions(stages="1s@5", stages_of="connections"),
             },
-            "--connections and stages of it exclude",
+            "--connections and stages of it cannot be used",
         ),
         (
             {"window": LoadOptions(stages="1s@5", stages_of="connections", arrivals="poisson")},

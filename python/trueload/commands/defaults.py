@@ -93,7 +93,7 @@ def find_config(
                 return found
             announce(
                 f"{shown} is not used: {why}; set {CONFIG}={shlex.quote(str(path))} to use it"
-                " all the same"
+                " anyway"
             )
     return None
 

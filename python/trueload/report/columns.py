@@ -300,9 +300,9 @@ BROADCASTS = Kind(
     named=len(NAMES) - 1,
     legend=(
         "clients: the most that keep to the limit, confirmed; +: larger loads were not tried, or"
-        " our side was the limit.\ninterval: where that lies; over several repetitions, their spread.\n"
-        "median and p95 of the senders' receipts with so many clients, in ms; memory/client: what"
-        " the subject grew by for each."
+        " our side was the limit.\ninterval: where that lies; over several repetitions, their"
+        " spread.\nmedian and p95 of the senders' receipts with so many clients, in ms;"
+        " memory/client: what the subject grew by for each."
     ),
     has=lambda figures: figures.carried is not None,
 )

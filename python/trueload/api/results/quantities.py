@@ -56,7 +56,7 @@ class Quantity(float):
         is_other = isinstance(value, Quantity) and not isinstance(value, cls)
         is_nan = isinstance(value, float) and math.isnan(value)
         if is_other or is_nan or isinstance(value, bool):
-            why = f"{value} is no {cls.__name__.lower()}"
+            why = f"{value} is not a {cls.__name__.lower()}"
             raise IncomparableError(why, f"write for example {cls.example}")
         return value  # type: ignore[return-value]
 
