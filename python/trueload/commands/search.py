@@ -15,6 +15,7 @@ from typing import Any
 
 from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, RunWriter
+from trueload.commands.locked import locked
 from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.output import (
     at_terminal,
@@ -130,6 +131,8 @@ def measure_search(
                 stopped=lambda: interrupt.requested,
             )
         )
+        what = f"{job.workload.kind} {job.workload.url}"
+        stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
         stored = {**plan_json(plan), "of": job.workload.kind}

@@ -19,6 +19,7 @@ from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.host_duration import for_suite, print_manifest
 from trueload.commands.job import TRUELOAD_COMMAND
+from trueload.commands.locked import locked
 from trueload.commands.options import read_metrics
 from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.commands.suite_options import SuiteOptions
@@ -181,6 +182,7 @@ def _begin(job: SuiteJob, name: str, finish: Finish) -> int:
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
         exporting(job.metrics, _about(path.stem), interrupt, talk) as exports,
+        _locked(path.stem, job, opened, interrupt),
         Store.open() as store,
     ):
         run = store.new_run(
@@ -228,6 +230,7 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         chosen = _still_there([subject.name for subject in (*plan.subjects, *beside)])
         digests = _digests(chosen)
         opened = stack.enter_context(open_for_suite(job.placement, plan))
+        stack.enter_context(_locked(plan.suite, job, opened, interrupt))
         talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             talk(
@@ -237,6 +240,13 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         progress = Progress(sys.stderr, exports, live=job.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
+
+
+def _locked(
+    suite: str, job: SuiteJob, opened: SuiteHosts, interrupt: Interrupt
+) -> contextlib.AbstractContextManager[None]:
+    what = f"suite run {suite}"
+    return locked(what, job.placement, opened.hosts, interrupt, starts_subjects=True)
 
 
 def _about(suite: str) -> dict[str, str]:
