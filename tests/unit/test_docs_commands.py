@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import typer
 from trueload.cli.app import COMMANDS, build_command, run
+from trueload.cli.first_words import with_port
 from trueload.places.lab import read_lab
 from trueload.request.scenario import ScenarioFlags, read_scenario
 from trueload.request.url import parse_url
@@ -78,7 +79,7 @@ def mistake_in(command: str) -> str:
 
     A mere name, such as `trueload ab`, only has to be a command.
     """
-    words = words_of(command)
+    words = with_port(words_of(command))
     context = cli().make_context("trueload", [], resilient_parsing=True)
     while verbs := getattr(context.command, "commands", None):
         if not words:
