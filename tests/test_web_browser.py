@@ -52,7 +52,8 @@ def test_a_run_is_seen_while_it_lasts_and_then_its_report(
 ) -> None:
     process = trueload.start("http", server.url, "-c", "4", "-d", "6s", "--rate", "2k", "--web")
     with Watched(chromium, printed_url(process), width=width) as watched:
-        watched.until("pre", "last seconds")
+        name = "wide" if width == DESK_PX else "narrow"
+        watched.until(f"pre.{name}", "last seconds")
         assert watched.page.title() == f"trueload http {server.url}"
         for scheme in ("light", "dark"):
             watched.page.emulate_media(color_scheme=scheme)
@@ -62,7 +63,7 @@ def test_a_run_is_seen_while_it_lasts_and_then_its_report(
             "[...document.querySelectorAll('pre')].filter(e => e.checkVisibility())"
             ".map(e => [e.className, e.scrollWidth <= e.clientWidth])"
         )
-        assert seen == [["wide" if width == DESK_PX else "narrow", True]], "no row is cut"
+        assert seen == [[name, True]], "no row is cut"
         watched.page.wait_for_url("**/report", timeout=60_000)
         watched.until("h1", "http")
         watched.page.screenshot(path=tmp_path / f"report-{width}.png")

@@ -21,8 +21,11 @@ FILES = {"": Answer(HTTPStatus.OK, b"<p>the page", served.HTML)}
 
 
 @pytest.fixture
-def server(capfd: pytest.CaptureFixture[str]) -> Iterator[PageServer]:
+def server(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[PageServer]:
     """A server that ends in the end, and has said nothing."""
+    monkeypatch.setattr(served, "BETWEEN_S", 0.001)
     made = PageServer(0, FILES)
     yield made
     made.close()
@@ -204,7 +207,6 @@ def test_many_silent_connections_delay_a_viewer_for_a_limited_time(
 ) -> None:
     for name in ("HEAD_S", "STALLED_S"):
         monkeypatch.setattr(served, name, 0.2)
-    monkeypatch.setattr(served, "BETWEEN_S", 0.001)
     held = [connected(server.port) for _ in range(2 * CONNECTIONS_MAX)]
     try:
         assert get(server.url)[0] == 200

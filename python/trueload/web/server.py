@@ -30,7 +30,7 @@ from trueload.errors import UserError
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 VIEWERS_MAX = 8
 CONNECTIONS_MAX = 32
-BETWEEN_S = 0.04  # between two connections, so that any number of them costs 1 % of a CPU at most
+BETWEEN_S = 0.1  # between two connections, so that any number of them costs 1 % of a CPU at most
 HEAD_BYTES_MAX = 8_192
 HEAD_S = 5.0
 STALLED_S = 10.0  # how long a peer may take nothing
