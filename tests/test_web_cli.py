@@ -18,6 +18,7 @@ from client_world import add_client, clients_command
 from harness import Server, Trueload
 from page_viewer import Viewer, get
 from subject_world import World
+from test_extras import OF_EXTRAS, without
 
 
 def printed_url(process: subprocess.Popen[str]) -> str:
@@ -139,6 +140,19 @@ def test_a_run_that_is_not_saved_ends_as_its_last_state(trueload: Trueload, serv
     _, states, _ = watched(process)
     process.communicate(timeout=60)
     assert states[-1]["end"].startswith("The run was not saved")
+
+
+def test_a_plain_install_has_the_page_and_says_what_its_report_needs(
+    trueload: Trueload, server: Server
+) -> None:
+    process = trueload.start(
+        *("http", server.url, "-c", "1", "-d", "1500ms", "--warmup", "0", "--web"),
+        env=without(trueload, *OF_EXTRAS),
+    )
+    _, states, _ = watched(process)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode in (0, 4), stderr
+    assert "pip install 'trueload[report]'" in states[-1]["end"]
 
 
 URL = "http://127.0.0.1:1/"
