@@ -21,6 +21,7 @@ import typer
 from documented import PAGES, commands_in, words_of
 from harness import ROOT
 from trueload.cli.app import build_command, run
+from trueload.cli.first_words import with_port
 from trueload.places.lab import read_lab
 from trueload.request.scenario import ScenarioFlags, read_scenario
 from trueload.request.url import parse_url
@@ -42,7 +43,7 @@ def mistake_in(command: str) -> str:
 
     A mere name, such as `trueload compare`, only has to be a command.
     """
-    words = words_of(command)
+    words = with_port(words_of(command))
     context = cli().make_context("trueload", [], resilient_parsing=True)
     while verbs := getattr(context.command, "commands", None):
         if not words:

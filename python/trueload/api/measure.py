@@ -24,6 +24,7 @@ OF_PRINTING = {
     "no_live": "leave it out: nothing is printed",
     "dry_run": "leave it out: nothing is printed",
     "live": "leave it out: nothing is printed",
+    "web": "leave it out: it is for the command line",
 }
 
 

@@ -56,11 +56,13 @@ def run_ab(job: AbJob) -> int:
         return ExitCode.OK
     check_writable(first.given.json_path)
     find_engine()
-    with at_terminal(first, "ab") as (interrupt, watch):
+    with at_terminal(first, "ab") as (interrupt, watch, show_report):
         done, saved = measure_ab(job, interrupt, watch=watch)
         strict, interrupted = first.given.strict, interrupt.requested
         code = exit_code(done.records, done.rulings, interrupted=interrupted, strict=strict)
-        return code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
+        code = code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
+        show_report(saved.run_id)
+        return code
 
 
 def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:

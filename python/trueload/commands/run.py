@@ -66,11 +66,13 @@ def run_job(job: Job) -> int:
     if job.search is not None:
         return run_search(job, job.search)
     note_recording(job)
-    with at_terminal(job, job.workload.kind) as (interrupt, watch):
+    with at_terminal(job, job.workload.kind) as (interrupt, watch, show_report):
         done = measure_job(job, interrupt, watch=watch, announce=notes_of(job))
         strict, interrupted = job.given.strict, interrupt.requested
         code = exit_code(done.records, done.rulings, interrupted=interrupted, strict=strict)
-        return code_after(lambda: _show(job, done), code, interrupted=interrupted)
+        code = code_after(lambda: _show(job, done), code, interrupted=interrupted)
+        show_report(done.saved.run_id)
+        return code
 
 
 @dataclass(frozen=True)

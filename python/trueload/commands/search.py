@@ -201,7 +201,7 @@ def _measure(
 
 def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save and show; return the exit code."""
-    with at_terminal(job, job.workload.kind) as (interrupt, watch):
+    with at_terminal(job, job.workload.kind) as (interrupt, watch, show_report):
 
         def on_step(taken: Sequence[StepResult]) -> None:
             _report_step(job, plan, taken)
@@ -216,7 +216,9 @@ def run_search(job: Job, plan: SearchPlan) -> int:
             strict=job.given.strict,
         )
         show = partial(_show, job, plan, done, interrupted=interrupted)
-        return code_after(show, code, interrupted=interrupted)
+        code = code_after(show, code, interrupted=interrupted)
+        show_report(done.saved.run_id)
+        return code
 
 
 def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> None:
