@@ -137,6 +137,22 @@ def test_a_mistake_comes_with_its_hint(ran: Ran, refusing_port: int) -> None:
     ended.stdout.re_match_lines([r"E .*NothingMeasuredError.*connect\.refused", r"E .*hint: .*"])
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "trueload.http(URL, connections=-1)",
+        "trueload.http('http://127.0.0.1:1/', connections=1, requests=1)",
+        "__import__('trueload').http(URL, connections=-1)",
+        "__import__('asyncio').run(trueload.aio.http(URL, connections=-1))",
+    ],
+)
+def test_a_failing_test_shows_its_own_line_and_none_of_ours(ran: Ran, call: str) -> None:
+    ended = ran(call)
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines([f">   *{call}", "E *UserError*" if "-1" in call else "E *Error*"])
+    ended.stdout.no_re_match_line(r"\S*trueload/\S+\.py:\d+|.*direct cause")
+
+
 def test_a_project_that_does_not_use_it_does_not_import_trueload(
     pytester: pytest.Pytester,
 ) -> None:

@@ -104,7 +104,7 @@ def register(app: typer.Typer) -> None:
     runs.command("show")(show_run)
     runs.command("tag")(tag_run)
     runs.command("export")(export_run)
-    runs.command("compare")(compare.compare_runs)
+    runs.command("diff")(compare.compare_runs)
     runs_delete.register(runs)
     app.add_typer(runs, name="runs")
 
@@ -140,7 +140,8 @@ def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ..
         shown = (rate, p99, record.verdict_text)
     names = "".join(f"[{name}] " for name, of in tags.items() if of == run.id)
     what = f"{names}{plain(run.title, 80)}"
-    return (run.id, run.kind, str(run.row_count), run.state, *shown, what)
+    kind = "compare" if run.kind == "ab" else run.kind
+    return (run.id, kind, str(run.row_count), run.state, *shown, what)
 
 
 def tag_run(
@@ -304,7 +305,7 @@ def _search_lines(store: Store, run: Run) -> list[str]:
 
 
 def _pair_lines(store: Store, run: Run) -> list[str]:
-    """Return the comparison of a run of `trueload ab`, as that command printed it."""
+    """Return the comparison of a run of `trueload compare`, as that command printed it."""
     if run.kind != "ab":
         return []
     paired = stored_pairs(run, store.rows(run))

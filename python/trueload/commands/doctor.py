@@ -236,8 +236,8 @@ def _judge_core_latency(facts: Facts) -> Finding:
         value,
         "the host moves the CPUs between cores that share a cache and cores that share none: what"
         " generator and server hand over costs more there, a request by a third",
-        "measure what you compare in turns (`trueload ab`, suites) and look for `moved` in results,"
-        " or use a machine whose CPUs stay where they are",
+        "measure what you compare in turns (`trueload compare`, suites) and look for `moved` in"
+        " results, or use a machine whose CPUs stay where they are",
     )
 
 

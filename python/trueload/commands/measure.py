@@ -29,6 +29,7 @@ from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import choose_search, started
 from trueload.commands.slow_connections import check_slow_connections
+from trueload.commands.web import check_web
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
@@ -68,6 +69,7 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
     check_one_stdout(given.json_path, given.format)
     placement = read_placement(**take_flags(read_placement, more_flags))
     check_dry_run(given.dry_run, placement)
+    check_web(given)
     engine = read_engine(**take_flags(read_engine, more_flags))
     engine = engine.over(EngineOptions.of({"timeout_ns": workload.timeout_ns}))
     of_load = read_load(**take_flags(read_load, more_flags))

@@ -79,7 +79,8 @@ For a program: trueload http http://127.0.0.1:8080/ --quiet --json -
                 " `ok` after MS milliseconds, `/stream/N/MS` N server-sent events, one every"
                 " MS milliseconds (`/stream/N/MS/jsonl`: lines). `/redirect/N` leads to `/` in N"
                 " redirects, `/redirect/N/307` with that status. `/item/N` answers an item; a"
-                " POST to `/item` creates one (201)."
+                " POST to `/item` creates one (201). The documents' sessions get `/login`,"
+                " `/items`, `/cart` and `/form`, always the same."
             ),
             example="--listen 127.0.0.1:8080 --threads 1",
             path="/",

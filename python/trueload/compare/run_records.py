@@ -140,7 +140,7 @@ def _cell_labels(row: Any) -> dict[str, str]:
 
 
 def _sides(value: Any) -> Iterator[_Kept]:
-    """Yield each record of the JSON of ``ab``, with the name of its side."""
+    """Yield each record of the JSON of ``compare``, with the name of its side."""
     for each in value["trials"]:
         one = {name: part for name, part in each.items() if name not in ("pair", "side")}
         yield _Kept({"subject": value[each["side"]]}, to_record(one))

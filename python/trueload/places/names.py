@@ -153,7 +153,8 @@ class Placement:
     its own. ``server_pid`` is a process here that counts as the server. ``keep`` the engine's
     copies on the hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts.
     ``hosts_least`` is how many hosts are enough to begin with, while the others may join later;
-    None if it takes all. ``new_pods`` is how Pods are made, if they are."""
+    None if it takes all. ``new_pods`` is how Pods are made, if they are. ``wait_ns`` is how long to
+    wait for others that measure on the same machines."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=ThisMachine()),)
     hosts: int | None = None
@@ -164,11 +165,13 @@ class Placement:
     hosts_wait_ns: int | None = None
     hosts_least: int | None = None
     new_pods: NewPods = NewPods()
+    wait_ns: int = 600 * NS_PER_S
 
     @property
     def is_named(self) -> bool:
         """Whether any place was named."""
-        return replace(self, keep=True, hosts_wait_ns=None, new_pods=NewPods()) != HERE
+        plain = replace(self, keep=True, hosts_wait_ns=None, new_pods=NewPods())
+        return replace(plain, wait_ns=HERE.wait_ns) != HERE
 
     @property
     def host_count(self) -> int:

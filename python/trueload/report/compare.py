@@ -81,7 +81,7 @@ def pairs_text(ratios: Sequence[Ratio], primary: str) -> str:
     if math.isinf(first.pairs_needed):
         return f"{found} more than {PAIRS_MOST} pairs at this spread"
     needed = f"{first.pairs_needed:.0f}"
-    return f"{found} some {needed} pairs at this spread (trueload ab --repeat {needed})"
+    return f"{found} some {needed} pairs at this spread (trueload compare --repeat {needed})"
 
 
 def _times(value: float | None) -> str:
