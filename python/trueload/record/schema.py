@@ -307,6 +307,11 @@ class Environment(Model):
     governor: str | None
     limits: dict[str, int]
     versions: dict[str, str]
+    hostname: str | None = left_out()
+    memory_bytes: int | None = left_out()
+    """All memory of the machine, used or not."""
+    load_average: float | None = left_out()
+    """Threads that ran or waited to run in the minute before the trial, on average."""
 
 
 class Host(Model):
