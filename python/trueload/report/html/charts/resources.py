@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -20,13 +21,14 @@ from trueload.report.html.charts.theme import (
     data,
     finished,
     named_rows,
+    readable,
     series_colour,
+    told,
+    two_bars,
 )
 from trueload.units import format_share, format_size
 
 BARS_MAX = 30
-# The offset of the generator's bar below the server's, and its opacity.
-SECOND_DY, PALE = 4, 0.45
 # The limit of the check `generator-limit`: from here on an end had no time left.
 FULL_SHARE = 0.95
 BYTES_EXPR = (
@@ -69,7 +71,7 @@ def both_ends(
     if not shown:
         return None
     names = [each.name for each in shown]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": each.name,
             "server": each.server,
@@ -79,26 +81,16 @@ def both_ends(
         }
         for each, colour in zip(shown, colours(names, palette), strict=True)
     ]
-    base = alt.Chart(data(rows))
-    y, above = named_rows(base, names, "said")
     axis = alt.Axis(format="~%", title="busiest thread, of the window", tickCount=5)
     scale = alt.Scale(domain=[0, 1], clamp=True)
-    half = BAR_PX // 2
-    bars = [
-        base.mark_bar(height=half, yOffset=BAR_DY + dy, opacity=opacity).encode(
-            x=alt.X(f"{end}:Q", axis=axis, scale=scale),
-            y=y,
-            color=alt.Color("colour:N", scale=None),
-        )
-        for end, dy, opacity in (("server", -SECOND_DY, 1.0), ("sender", SECOND_DY, PALE))
-    ]
+    base, y, bars = two_bars(rows, ("server", "sender"), axis=axis, scale=scale)
     full = base.mark_tick(color=INK[0], thickness=1.5, size=2 * BAR_PX, yOffset=BAR_DY)
     full = full.encode(x=alt.datum(FULL_SHARE), y=y)
     return TitledChart(
         "cpu",
         "CPU of both ends",
-        f"How busy server and {sender} were, of {len(shown)} entries.",
-        finished(alt.layer(*bars, full, *above), height=ROW_PX * len(shown)),
+        f"How busy server and {sender} were. {told({r['name']: r['said'] for r in rows})}",
+        finished(alt.layer(*bars, full), height=ROW_PX * len(shown)),
         f"Server / {sender}: the {sender}'s bar is the pale one. Upright: from here on that end had"
         " no time left.",
     )
@@ -144,7 +136,7 @@ def _bytes_chart(
     found = found[:BARS_MAX]
     names = [each.name for each, _ in found]
     shown = zip(found, colours(names, palette), strict=True)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": each.name, "value": value, "said": format_size(value), "colour": colour}
         for (each, value), colour in shown
     ]
@@ -161,7 +153,7 @@ def _bytes_chart(
     return TitledChart(
         slug,
         title,
-        f"{title} of {len(found)} entries.",
+        f"{title}. {told({row['name']: row['said'] for row in rows})}",
         finished(alt.layer(bars, *above), height=ROW_PX * len(found)),
     )
 
@@ -174,32 +166,35 @@ def byte_ticks(most: float) -> list[float]:
     return [step * number for number in range(int(most // step) + 1)]
 
 
+def _held_text(held: IdleMemory) -> str:
+    return f"{format_size(held.rss_bytes)} with {held.idle:,} idle connections"
+
+
 def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> TitledChart | None:
     """Return server memory against idle connections: its slope is the memory of each."""
     names = list(dict.fromkeys(each.name for each in held))[:SERIES_MAX]
-    rows = [
-        {"name": each.name, "idle": each.idle, "value": each.rss_bytes}
+    rows: list[dict[str, Any]] = [
+        {"name": each.name, "idle": each.idle, "value": each.rss_bytes, "said": _held_text(each)}
         for each in held
         if each.name in names
     ]
     if len({row["idle"] for row in rows}) < 2:
         return None
+    most_idle = {row["name"]: row["said"] for row in rows}  # the last of each
     most = max(float(each.rss_bytes) for each in held)
     axis = alt.Axis(title="memory of the server", values=byte_ticks(most), labelExpr=BYTES_EXPR)
     idle = alt.Axis(labelExpr=COUNT_EXPR, title="idle connections", tickCount=5)
+    x = alt.X("idle:Q", axis=idle)
+    y = alt.Y("value:Q", axis=axis, scale=alt.Scale(domain=[0, most * 1.25], nice=False))
     chart = (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=2, point={"size": 36, "filled": True})
-        .encode(
-            x=alt.X("idle:Q", axis=idle),
-            y=alt.Y("value:Q", axis=axis, scale=alt.Scale(domain=[0, most * 1.25], nice=False)),
-            color=series_colour(names, palette),
-        )
+        .encode(x=x, y=y, color=series_colour(names, palette))
     )
     return TitledChart(
         "idle-memory",
         "Memory with idle connections",
-        f"Memory of {len(names)} servers against idle connections.",
-        finished(chart),
+        f"Memory of servers with the most idle connections. {told(most_idle)}",
+        finished(alt.layer(chart, readable(rows, x, y, lambda r: f"{r['name']}: {r['said']}"))),
         "The slope is what each connection costs.",
     )
