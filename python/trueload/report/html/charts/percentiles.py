@@ -43,12 +43,16 @@ def percentiles(
     palette: Palette | None = None,
     what: str = "Latency",
 ) -> TitledChart | None:
-    """Return a line per entry; None if nothing ended well."""
-    shown = {name: points for name, points in curves.items() if len(points) > 1}
+    """Return a line per entry; None if nothing ended well.
+
+    Parts that came together have no gap, which a logarithmic axis cannot show.
+    """
+    found = {name: [point for point in curve if point.ns > 1] for name, curve in curves.items()}
+    shown = {name: points for name, points in found.items() if len(points) > 1}
     if not shown:
         return None
     rows = [
-        {"name": name, "nines": 1 / (1 - point.share), "ns": max(point.ns, 1)}
+        {"name": name, "nines": 1 / (1 - point.share), "ns": point.ns}
         for name, points in shown.items()
         for point in points
     ]

@@ -21,7 +21,6 @@ from trueload.report.html.charts.theme import (
     data,
     finished,
     named_rows,
-    readable,
     series_colour,
     told,
     two_bars,
@@ -166,35 +165,33 @@ def byte_ticks(most: float) -> list[float]:
     return [step * number for number in range(int(most // step) + 1)]
 
 
-def _held_text(held: IdleMemory) -> str:
-    return f"{format_size(held.rss_bytes)} with {held.idle:,} idle connections"
-
-
 def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> TitledChart | None:
     """Return server memory against idle connections: its slope is the memory of each."""
     names = list(dict.fromkeys(each.name for each in held))[:SERIES_MAX]
     rows: list[dict[str, Any]] = [
-        {"name": each.name, "idle": each.idle, "value": each.rss_bytes, "said": _held_text(each)}
+        {"name": each.name, "idle": each.idle, "value": each.rss_bytes}
         for each in held
         if each.name in names
     ]
     if len({row["idle"] for row in rows}) < 2:
         return None
-    most_idle = {row["name"]: row["said"] for row in rows}  # the last of each
     most = max(float(each.rss_bytes) for each in held)
+    most_held = {each.name: format_size(each.rss_bytes) for each in held}  # the last of each
     axis = alt.Axis(title="memory of the server", values=byte_ticks(most), labelExpr=BYTES_EXPR)
     idle = alt.Axis(labelExpr=COUNT_EXPR, title="idle connections", tickCount=5)
-    x = alt.X("idle:Q", axis=idle)
-    y = alt.Y("value:Q", axis=axis, scale=alt.Scale(domain=[0, most * 1.25], nice=False))
     chart = (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=2, point={"size": 36, "filled": True})
-        .encode(x=x, y=y, color=series_colour(names, palette))
+        .encode(
+            x=alt.X("idle:Q", axis=idle),
+            y=alt.Y("value:Q", axis=axis, scale=alt.Scale(domain=[0, most * 1.25], nice=False)),
+            color=series_colour(names, palette),
+        )
     )
     return TitledChart(
         "idle-memory",
         "Memory with idle connections",
-        f"Memory of servers with the most idle connections. {told(most_idle)}",
-        finished(alt.layer(chart, readable(rows, x, y, lambda r: f"{r['name']}: {r['said']}"))),
+        f"Memory with the most idle connections. {told(most_held)}",
+        finished(chart),
         "The slope is what each connection costs.",
     )
