@@ -299,10 +299,10 @@ BROADCASTS = Kind(
     published=0,
     named=len(NAMES) - 1,
     legend=(
-        "clients: the most that keep to the limit, confirmed; +: more was not tried, or our side"
-        " was the limit.\ninterval: where that lies; over several repetitions, their spread.\n"
-        "median and p95 of the senders' receipts with so many clients, in ms; memory/client: what"
-        " the subject grew by for each."
+        "clients: the most that keep to the limit, confirmed; +: larger loads were not tried, or"
+        " our side was the limit.\ninterval: where that lies; over several repetitions, their"
+        " spread.\nmedian and p95 of the senders' receipts with so many clients, in ms;"
+        " memory/client: what the subject grew by for each."
     ),
     has=lambda figures: figures.carried is not None,
 )
@@ -345,7 +345,7 @@ CLIENTS = Kind(
         "Req/sec: answers with status 200 that both ends have, from the order to the claim."
         " CPU/req: of the client's\nprocess tree;"
         " memory: its peak. peak and mean: requests open at once, as the server saw them; opened:"
-        " connections\nopened anew while it was measured. pool ceiling: pool count x pool size /"
+        " new connections\nwhile it was measured. pool ceiling: pool count x pool size /"
         " the server's time for an answer, the most\nthat Little's law allows; ceiling: that, or"
         " concurrency / that time if it is less; share: how much of it was reached.\nThe"
         " repetitions of a row are orders to as many processes as there are rounds."
