@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from trueload.store.runs import Store
 
 pytestmark = pytest.mark.needs("chromium")
 PHONE_PX, TABLET_PX, DESK_PX = 390, 768, 1280
+LEAST_GLYPHS = 400  # about 80 words
 PAPER_PX = 688  # A4 without its margins, at 96 to the inch
 CHART_TEXT_PX_MIN = 12
 # Chromium 156 makes no picture of a page of 74,000 px, but hangs. All pages but the one with the
@@ -216,6 +218,91 @@ def test_nothing_leaves_its_place_or_is_too_small_or_faint(
         if width == PHONE_PX:
             assert looked.page.evaluate(SMALLEST_PX) >= CHART_TEXT_PX_MIN
         assert looked.did == []
+
+
+# For each table of programs: how far its verdicts are cut off by what it scrolls in.
+CUT = """() => [...document.querySelectorAll('.wide td.mark')].filter(
+  cell => cell.checkVisibility() && cell.closest('table').querySelector('td.name .dot')
+).map(cell => {
+  const box = cell.getBoundingClientRect(), wide = cell.closest('.wide').getBoundingClientRect();
+  return Math.max(0, box.right - wide.right);
+})"""
+
+
+@pytest.mark.parametrize("width", [PHONE_PX, DESK_PX])
+@pytest.mark.parametrize("name", ["suite", "clients", "traps", "c10k"])
+def test_no_verdict_is_cut_off(chromium: Any, tmp_path: Path, name: str, width: int) -> None:
+    with Looked(chromium, write(tmp_path, name), width=width) as looked:
+        cut = looked.page.evaluate(CUT)
+    assert cut
+    assert max(cut) <= 1
+
+
+# The tiles of the last row, where there are several rows, and the part of the width they take.
+LAST_TILES = """() => {
+  const tiles = [...document.querySelectorAll('.tiles li')].map(e => e.getBoundingClientRect());
+  const last = tiles.filter(tile => Math.abs(tile.top - tiles.at(-1).top) < 2);
+  const width = last.at(-1).right - last[0].left;
+  const rows = new Set(tiles.map(tile => Math.round(tile.top))).size;
+  return {rows, count: last.length,
+          part: width / document.querySelector('.tiles').getBoundingClientRect().width};
+}"""
+
+
+@pytest.mark.parametrize("width", [PHONE_PX, TABLET_PX, DESK_PX])
+@pytest.mark.parametrize("name", ["http", "tcp", "c10k", "ab"])
+def test_no_tile_is_alone_and_no_figure_is_broken(
+    chromium: Any, tmp_path: Path, name: str, width: int
+) -> None:
+    with Looked(chromium, write(tmp_path, name), width=width) as looked:
+        last = looked.page.evaluate(LAST_TILES)
+        lines = looked.page.evaluate(
+            "[...document.querySelectorAll('.tiles strong')].map(e =>"
+            " Math.round(e.getBoundingClientRect().height / parseFloat(getComputedStyle(e)"
+            ".lineHeight)))"
+        )
+    assert last["rows"] == 1 or last["count"] > 1 or last["part"] > 0.99, last
+    assert max(lines) == 1
+
+
+# The text that the topmost element shows under the pointer, at the middle of each such element.
+POINTED = """() => [...document.querySelectorAll('svg.chart title')].slice(0, 40).map(title => {
+  title.parentElement.scrollIntoView({block: 'center', behavior: 'instant'});
+  const box = title.parentElement.getBoundingClientRect();
+  const at = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+  return at?.querySelector('title')?.textContent ?? '';
+})"""
+
+
+def test_the_pointer_finds_the_values_of_a_curve(chromium: Any, tmp_path: Path) -> None:
+    with Looked(chromium, write(tmp_path, "http")) as looked:
+        pointed = looked.page.evaluate(POINTED)
+    assert len(pointed) == 40
+    assert all(re.search(r": p[\d.]+ [\d.]+ [mu]?s$", text) for text in pointed), pointed
+
+
+def glyphs_by_page(paper: bytes) -> list[int]:
+    """Count the glyphs on each page of a PDF of Chromium's."""
+    objects = dict(re.findall(rb"(\d+) 0 obj\n(.*?)\nendobj", paper, re.DOTALL))
+    pages = [body for body in objects.values() if re.search(rb"/Type /Page\b(?!s)", body)]
+    counts = []
+    for body in pages:
+        [number] = re.findall(rb"/Contents (\d+) 0 R", body)
+        stream = objects[number].partition(b"stream\n")[2].rpartition(b"\nendstream")[0]
+        shown = re.findall(rb"<([0-9A-Fa-f]+)>", zlib.decompress(stream))
+        counts.append(sum(len(text) // 4 for text in shown))
+    return counts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_last_sheet_of_paper_is_not_nearly_empty(
+    chromium: Any, tmp_path: Path, name: str
+) -> None:
+    with Looked(chromium, write(tmp_path, name)) as looked:
+        paper = looked.page.pdf(path=tmp_path / f"{name}.pdf", format="A4")
+    counts = glyphs_by_page(paper)
+    assert sum(counts) > 500
+    assert len(counts) == 1 or counts[-1] >= LEAST_GLYPHS, counts
 
 
 def test_on_paper_it_is_light_and_whole(chromium: Any, tmp_path: Path) -> None:

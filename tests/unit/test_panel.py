@@ -140,14 +140,23 @@ def test_a_broadcast_shows_the_deliveries_that_are_due() -> None:
     assert "deliveries" not in parted(shown(*TICKS, size=NARROW))
 
 
+def test_stages_have_a_line_of_the_rate_that_is_asked_for() -> None:
+    stages = tuple(make_stage(2 * 10**9, rate, rate) for rate in (100.0, 400.0))
+    pacing = OPEN.load.pacing.model_copy(update={"stages": stages})
+    staged = replace(OPEN, load=replace(OPEN.load, pacing=pacing))
+    ticks = [tick(at_s, 1_000) for at_s in (1.0, 2.5)]
+    assert parted(shown(*ticks, spec=staged, size=NARROW))["target"].endswith("400/s")
+    assert "target" not in parted(shown(*ticks, spec=OPEN, size=NARROW))
+
+
 @pytest.mark.parametrize(
     ("progress", "text"),
     [
-        (Progress("connect", 1_000_000, None), "connect      1.00 ms"),
-        (Progress("drain", 1_000_000_000, None), "drain        1.00 s"),
-        (Progress("connect", 1_000_000, None, plan=WINDOW), "connect      1.00 ms"),
+        (Progress("connect", 2_490, None), "connect      0.0 s"),
+        (Progress("drain", 1_000_000_000, None), "drain        1.0 s"),
+        (Progress("connect", 1_600_000_000, None, plan=WINDOW), "connect      1.6 s"),
         (Progress("window", 99 * 10**9, None, plan=WINDOW), "99.0 s of 10s, 0 s left"),
-        (Progress("window", 1_000_000_000, None), "window       1.00 s"),
+        (Progress("window", 1_000_000_000, None), "window       1.0 s"),
         (Progress("window", 0, None, plan=STEP), "step 7       ░░"),
     ],
 )

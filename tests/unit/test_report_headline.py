@@ -30,7 +30,7 @@ def test_the_headline_of_single_runs_claims_no_difference(store: Store) -> None:
     text = " ".join(view.words)
     assert "cannot be told apart: one trial each; use --repeat 6 or trueload compare" in text
     assert "is ahead" not in text
-    compared = view.parts[0].tables[0]
+    compared, _ = view.parts[0].pairs[0]
     assert set(compared.marks) == {"unclear"}
 
 
@@ -38,11 +38,11 @@ def test_the_headline_of_single_runs_claims_no_difference(store: Store) -> None:
 def test_the_headline_of_pairs_says_what_their_table_says(store: Store, speed: float) -> None:
     run = put(store, at_speed(read("ab"), speed, side="b"))
     view = made(store, run).view
-    grid = view.parts[0].tables[0]
+    grid, _ = view.parts[0].pairs[0]
     line, mark = grid.rows[0], grid.marks[0]
     text = view.words[0]
     assert line[0] == "throughput"
-    assert f"ratio {line[3]}, {line[4]}" in text
+    assert f"ratio {line[2]}, {line[3]} ({grid.header[3]})" in text
     if mark in ("better", "worse"):
         assert f" is {mark} than " in text
     else:

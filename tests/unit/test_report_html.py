@@ -63,6 +63,7 @@ KNOWN = {
         "h3",
     ),
     *("span", "ul", "li", "strong", "nav", "a", "main", "section", "table", "thead", "tbody", "tr"),
+    "code",
     *("th", "td", "figure", "figcaption", "details", "summary", "pre", "dl", "dt", "dd", "footer"),
 }
 
@@ -146,7 +147,7 @@ CHARTS = {
     "broadcasts": {"ranking", "clients"},
     "c10k": {"ranking", "percentiles", "memory", "idle-memory"},
     "clients": {"ranking", "heat-map"},
-    "targets": {"percentiles", "cpu"},
+    "targets": {"percentiles", "latency-by-step", "cpu"},
 }
 
 

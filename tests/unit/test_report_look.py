@@ -117,7 +117,7 @@ def test_of_an_invalid_run_the_reason_comes_first_and_its_figures_are_grey(store
     assert not [tile for tile in view.tiles if not tile.void and not tile.mark]
     assert all(part.void for part in view.parts)
     page = html(store, put(store, read("targets")))
-    assert page.index("mean nothing") < page.index('class="tiles"')
+    assert page.index("mean nothing") < page.index('class="tiles of-')
     assert '<section id="load-1" class="void">' in page
     assert '<tr class="void">' in page
     assert not any(tile.void for tile in view_of(store, "http").tiles)
@@ -125,7 +125,9 @@ def test_of_an_invalid_run_the_reason_comes_first_and_its_figures_are_grey(store
 
 def test_a_remark_of_the_machine_stands_below_the_result(store: Store) -> None:
     page = html(store, put(store, read("http")))
-    places = [page.index(text) for text in ("came to 384,671", 'class="tiles"', "is suspect: gen")]
+    places = [
+        page.index(text) for text in ("came to 384,671", 'class="tiles of-', "is suspect: gen")
+    ]
     assert places == sorted(places)
 
 

@@ -51,13 +51,28 @@ PlotsOption = Annotated[
     Path | None,
     typer.Option("--plots", metavar="DIR", help="Write each chart to DIR, as SVG and as PNG."),
 ]
+AnonymousOption = Annotated[
+    bool, typer.Option("--anonymous", help="Leave the names of the machines out of the page.")
+]
+PublishedOption = Annotated[
+    bool,
+    typer.Option(
+        "--published", help="Draw the published curves of 2016 behind those of any broadcast."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
     app.command("report")(report)
 
 
-def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = None) -> int:
+def report(
+    runs: RunsArgument,
+    output: PageOption = None,
+    plots: PlotsOption = None,
+    anonymous: AnonymousOption = False,
+    published: PublishedOption = False,
+) -> int:
     """Write runs as one HTML page to look at, send and print.
 
     It has a summary in words, rankings, latency curves, checks with what to do, the environment,
@@ -77,7 +92,7 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
         draw.warm_up()
         from trueload.report.html import make
 
-        made = make.make(store, found)
+        made = make.make(store, found, anonymous=anonymous, published=published)
     if output is not None:
         write_text(output, make.page(made))
         if str(output) != "-":

@@ -118,7 +118,7 @@ def describe(read: Read, cpus: Sequence[int], watched: MachineProbes) -> Machine
         time_wait_reuse=_number(read(_REUSE)),
         backlog=_number(read(_BACKLOG)),
         clock_source=read(_CLOCK_SOURCE),
-        memory_available_bytes=_read_memory_available(read),
+        memory_available_bytes=read_memory("MemAvailable", read),
     )
 
 
@@ -203,8 +203,9 @@ def _count_time_wait(read: Read) -> int | None:
     return int(words[words.index("tw") + 1]) if "tw" in words else None
 
 
-def _read_memory_available(read: Read) -> int | None:
-    words = (_field(read(_MEMORY), "MemAvailable") or "").split()
+def read_memory(name: str, read: Read = read_text) -> int | None:
+    """One of the kernel's sizes of memory in bytes, such as ``MemTotal``; None if it has none."""
+    words = (_field(read(_MEMORY), name) or "").split()
     return int(words[0]) * 1024 if words else None
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
+BROADCASTS = "ws-broadcast"
+"""The suite that reproduces the comparison of broadcasts."""
 # Which subject is what a published curve of broadcasts was of; the others have none. Of two curves
 # that differ in the number of threads only the one of a single thread is here.
 OF_BROADCASTS = {

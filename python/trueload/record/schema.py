@@ -309,6 +309,11 @@ class Environment(Model):
     versions: dict[str, str]
     measured_beside: str | None = left_out()
     """What another trueload measured at the same time."""
+    hostname: str | None = left_out()
+    memory_bytes: int | None = left_out()
+    """All memory of the machine, used or not."""
+    load_average: float | None = left_out()
+    """Threads that ran or waited to run in the minute before the trial, on average."""
 
 
 class Host(Model):

@@ -90,6 +90,8 @@ class AccountView:
     grid: Callable[[Record], Grid | None] = lambda record: None
     grid_of: str = ""
     """What each row of the grid is: ``request``."""
+    figures: Callable[[Any], Lines] = lambda kept: ()
+    """Short figures for pages: tiles of a program by itself, columns of a table of several."""
     title: str = ""
     """The title of the table that shows the account of each program in a suite."""
     columns: tuple[Column, ...] = ()

@@ -28,9 +28,10 @@ NOTHING, UNTIMED = Distribution(), Sample()
 class Point:
     """Answers per second in the last second, and their times in ns.
 
-    The times are None if there were no answers.
+    The times are None if there were no answers. ``elapsed_ns`` is the time in the phase.
     """
 
+    elapsed_ns: int
     per_s: float
     p50: Quantile | None
     p99: Quantile | None
@@ -140,5 +141,5 @@ def _waiting(counts: Counts, *, is_open: bool) -> int:
 def _point(course: Course) -> Point:
     per_s, found = per_s_of(course.recent) or 0.0, course.last_second
     if not found.count:
-        return Point(per_s, None, None)
-    return Point(per_s, found.at("p50"), found.at("p99"))
+        return Point(course.elapsed_ns, per_s, None, None)
+    return Point(course.elapsed_ns, per_s, found.at("p50"), found.at("p99"))

@@ -31,9 +31,9 @@ class Grid:
     """A header and rows of cells, all of the same length; an empty header is not written.
 
     ``left`` has the headings of the text columns, None if all are text; the others hold numbers.
-    ``marks`` has a word for each row, which a page colours. The rest is for pages: ``named`` is the
-    column that names a row, and ``series`` has the number of each row's colour in charts, or None.
-    A ``folded`` grid is hidden behind a line to click.
+    ``marks`` has a word for each row, which a page colours in the column ``marked``. The rest is
+    for pages: ``named`` is the column that names a row, and ``series`` has the number of each row's
+    colour in charts, or None. A ``folded`` grid is hidden behind a line to click.
     """
 
     header: tuple[str, ...]
@@ -41,6 +41,7 @@ class Grid:
     title: str = ""
     left: frozenset[str] | None = None
     marks: tuple[str, ...] = ()
+    marked: int = -1
     named: int | None = None
     series: tuple[int | None, ...] = ()
     note: str = ""
@@ -86,7 +87,7 @@ def _padded(cell: str, width: int, left: bool) -> str:
 
 
 def html_table(grid: Grid, caption: str = "") -> str:
-    """Return a table for a page; the last cell of each row has the mark."""
+    """Return a table for a page."""
     head = "".join(
         f'<th scope="col"{_classes(_side(grid, at))}>{html_cell(name)}</th>'
         for at, name in enumerate(grid.header)
@@ -100,11 +101,12 @@ def html_table(grid: Grid, caption: str = "") -> str:
 def _html_row(grid: Grid, number: int) -> str:
     mark = grid.marks[number] if grid.marks else ""
     series = grid.series[number] if grid.series else None
-    cells, last = [], len(grid.header) - 1
-    for at, cell in enumerate(grid.rows[number]):
+    row = grid.rows[number]
+    cells, marked = [], grid.marked % len(row)
+    for at, cell in enumerate(row):
         names = [_side(grid, at)]
         names += ["name"] if at == grid.named else []
-        names += ["mark", mark if mark in MARKS else ""] if mark and at == last else []
+        names += ["mark", mark if mark in MARKS else ""] if mark and at == marked else []
         dot = (
             f'<span class="dot s{series}"></span>'
             if at == grid.named and series is not None

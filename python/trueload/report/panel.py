@@ -84,8 +84,10 @@ def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
         )
     ]
     if course.points:
-        over_time = partial(moving_rows, _lines(course.points))
-        bands.append((Block("last seconds", over_time, 3, 3, 9, 3),))
+        lines = _lines(spec, course.points)
+        count = len(lines)
+        over_time = partial(moving_rows, lines)
+        bands.append((Block("last seconds", over_time, 3, count, 3 * count, count),))
     histogram = Block("distribution", partial(histogram_rows, course.so_far.known), 4, 4, 16)
     answers = len(counts.failed) + len(counts.statuses)
     if answers:
@@ -192,10 +194,14 @@ def _shown(found: Quantile | None) -> str:
     return format_bound(found.value, above=found.above, too_few=found.too_few) or "-"
 
 
-def _lines(points: Sequence[Point]) -> list[Line]:
-    """Return the lines of throughput, p50 and p99 over time."""
+def _lines(spec: TrialSpec, points: Sequence[Point]) -> list[Line]:
+    """Return the lines of throughput, p50 and p99 over time, and of a target rate that changes."""
     rates = [point.per_s for point in points]
     lines = [Line("rate", rates, format_rate(rates[-1]), format_rate, "rate")]
+    stages = spec.load.pacing.stages if isinstance(spec.load.pacing, Open) else ()
+    if len({rate for stage in stages for rate in (stage.from_, stage.to)}) > 1:
+        asked = [rate_at(stages, point.elapsed_ns) for point in points]
+        lines.insert(0, Line("target", asked, format_rate(asked[-1]), format_rate, "label"))
     tones: tuple[tuple[str, Tone], ...] = (("p50", "middle"), ("p99", "tail"))
     for name, tone in tones:
         found: list[Quantile | None] = [getattr(point, name) for point in points]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trueload.protocol.plan import Duration
 from trueload.report.rows import Row, Span, gauge
 from trueload.trial.spec import WARMUP, WINDOW, Progress
-from trueload.units import counted, format_count, format_duration, format_span
+from trueload.units import NS_PER_S, counted, format_count, format_duration, format_span
 
 LABEL = 13
 BAR_MIN = 10  # a shorter one has a row of its own
@@ -47,7 +47,7 @@ def phase_rows(progress: Progress, width: int, *, sessions: bool = False) -> lis
     if stop is not None and progress.tick is not None:
         issued = progress.tick.counts.issued
         return counted_rows(phase, issued, stop.count, progress.elapsed_ns, width)
-    return [(Span(f"{phase:<{LABEL}}", "strong"), Span(format_duration(progress.elapsed_ns)))]
+    return [(Span(f"{phase:<{LABEL}}", "strong"), Span(f"{progress.elapsed_ns / NS_PER_S:.1f} s"))]
 
 
 def counted_rows(label: str, done: int, of: int, elapsed_ns: int, width: int) -> list[Row]:

@@ -14,7 +14,7 @@ from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
 BUSY = 0.9  # beyond this an end may be the limit: its bar has another colour
-NAME, VALUE = 6, 12  # columns before and after a line over time
+NAME, VALUE = 7, 12  # columns before and after a line over time
 EDGE, SHARE = 10, 8  # the same for a bar of the histogram
 
 

@@ -10,7 +10,13 @@ import platform
 from pathlib import Path
 
 from trueload import __version__
-from trueload.machine.facts import count_ports, read_cpu_model, read_number, read_text
+from trueload.machine.facts import (
+    count_ports,
+    read_cpu_model,
+    read_memory,
+    read_number,
+    read_text,
+)
 from trueload.machine.lock import beside
 from trueload.machine.open_files import open_files_limit
 from trueload.record.schema import Environment
@@ -35,6 +41,9 @@ def read_environment(engine_version: str | None) -> Environment:
         limits=_limits(),
         versions=versions,
         measured_beside=beside(),
+        hostname=platform.node() or None,
+        memory_bytes=read_memory("MemTotal"),
+        load_average=round(os.getloadavg()[0], 2),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trueload.record.accounts.streams import Streams
 from trueload.record.figures import BRIEF
 from trueload.report.account import AccountView, Column, Lines, times_columns
-from trueload.report.times import times_text
+from trueload.report.times import quantile_text, times_text
 from trueload.units import counted, format_count, format_share
 
 
@@ -34,12 +34,24 @@ def _texts(found: Streams) -> Lines:
     ]
 
 
+def _figures(found: Streams) -> Lines:
+    times = {"first part": found.first_part_ns, "gap": found.gap_ns}
+    texts = [
+        (f"{what}, {name}", quantile_text(each.at(name)))
+        for what, each in times.items()
+        for name in BRIEF
+    ]
+    per_s = found.parts_per_s
+    return [*texts, ("parts/s", "" if per_s is None else format_count(per_s))]
+
+
 STREAMS = AccountView(
     name="streams",
     after="datagrams",
     order=1,
     texts=_texts,
-    title="Streamed answers: first part, gaps between parts, parts",
+    figures=_figures,
+    title="Streamed answers: first part, gap between parts, parts per second",
     columns=(
         Column("streams_whole", lambda found: found.whole),
         Column("stream_parts", lambda found: found.parts),

@@ -7,18 +7,21 @@ seen. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from trueload.protocol.plan import Open, Stage
 from trueload.protocol.tick import Second
 from trueload.record import figures
+from trueload.record.accounts.targets import of_target
 from trueload.record.schema import Record
-from trueload.stats import highest_bounded
+from trueload.stats import Distribution, highest_bounded
+from trueload.text import plain
 from trueload.units import NS_PER_S
 
 HIGHEST_SHARE = 0.9999
 POINTS_A_DECADE = 16
+NAME_LENGTH_MAX = 60
 SECONDS_MIN = 3  # fewer show no course
 SECONDS_SHOWN_MAX = 180
 # A larger shortfall from the offered rate fails the check `rate-reached`: the rate was not reached.
@@ -60,15 +63,27 @@ class RateLatency:
     kept: bool
 
 
-def percentile_points(record: Record) -> tuple[PercentilePoint, ...]:
+def step_times(record: Record) -> dict[str, Distribution]:
+    """Return the times of each step of a session, or of each request, under names that differ."""
+    found: dict[str, Distribution] = {}
+    for step in record.targets or ():
+        name = plain(step.name or f"{step.method} {step.url}", NAME_LENGTH_MAX)
+        name = f"{name} ({len(found) + 1})" if name in found else name
+        found[name] = of_target(step).figures
+    return found
+
+
+def percentile_points(
+    record: Record, times: Callable[[Record], figures.Sample] = figures.latency
+) -> tuple[PercentilePoint, ...]:
     """Return the points from the quickest to 99.99 %, or to the last known one."""
-    latency = figures.latency(record)
-    count = latency.count
+    sample = times(record)
+    count = sample.count
     # Above this share too few requests are slower to know it.
     highest = min(HIGHEST_SHARE, highest_bounded(count))
     points = []
     for share in (*(each for each in _shares() if each < highest), highest):
-        found = latency.percentile(share)
+        found = sample.percentile(share)
         if found.above or found.value is None:
             break
         points.append(PercentilePoint(share, found.value))

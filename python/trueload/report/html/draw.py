@@ -19,7 +19,7 @@ SVG = "http://www.w3.org/2000/svg"
 ELEMENTS = frozenset(
     {
         *("svg", "g", "path", "rect", "line", "circle", "text", "tspan", "defs", "clipPath"),
-        *("linearGradient", "stop"),
+        *("linearGradient", "stop", "title"),
     }
 )
 ATTRIBUTES = frozenset(
@@ -107,6 +107,10 @@ def _kept(element: ElementTree.Element, prefix: str) -> ElementTree.Element:
                 kept.set(name, value)
         elif name in ATTRIBUTES:
             kept.set(name, value)
+    if element.get("aria-label") and _local(element.tag) == "path":
+        # Browsers show it under the pointer, if the shape has an inside.
+        kept.set("fill", "transparent")
+        ElementTree.SubElement(kept, "title").text = element.get("aria-label")
     for child in element:
         if _local(child.tag) in ELEMENTS:
             kept.append(_kept(child, prefix))

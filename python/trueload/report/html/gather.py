@@ -78,7 +78,9 @@ class Tally:
     def _count(self, row: Row, record: Record) -> None:
         self.core_latencies.append(record.cpu_distance)
         environment = record.environment
-        self.environments.setdefault(environment.model_dump_json(), environment)
+        # The load differs from trial to trial; the page shows that before the first one.
+        machine = environment.model_copy(update={"load_average": None})
+        self.environments.setdefault(machine.model_dump_json(), environment)
         if record.client is None:
             self.generators.setdefault(_generator_text(record))
         self._judge(row, record)
@@ -342,7 +344,10 @@ def _unmeasured(row: Row, run: str) -> Summary:
 
 
 def _name_of(row: Row, record: Record) -> str:
-    return _short(row.labels.get("subject") or record.plan.url)
+    """The program of a row; a side of `trueload ab` has its letter before it."""
+    name = row.labels.get("subject") or record.plan.url
+    side = row.labels.get("side")
+    return _short(f"{side.upper()}: {name}" if side in ("a", "b") else name)
 
 
 def _short(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trueload.published.tables import BROADCASTS, broadcast_curves
 from trueload.record.schema import Record
 from trueload.report.html.comparisons import of_pairs, of_runs
 from trueload.report.html.gather import gather
@@ -22,8 +23,14 @@ class HtmlReport:
     plots: Plots
 
 
-def make(store: Store, runs: Sequence[Run]) -> HtmlReport:
-    """Return the report of these runs; the first is the base of comparisons."""
+def make(
+    store: Store, runs: Sequence[Run], *, anonymous: bool = False, published: bool = False
+) -> HtmlReport:
+    """Return the report of these runs; the first is the base of comparisons.
+
+    With ``anonymous`` it does not name machines; with ``published`` any page of broadcasts has the
+    curves of others.
+    """
     reports = [gather(run, store.rows(run)) for run in runs]
     by_id = {run.id: run for run in runs}
 
@@ -33,7 +40,10 @@ def make(store: Store, runs: Sequence[Run]) -> HtmlReport:
 
     pairs = [of_pairs(run, store.rows(run)) for run in runs if run.kind == "ab"]
     compared = of_runs(store, runs) if len(runs) > 1 else None
-    view = make_view(reports, fetch, [each for each in pairs if each is not None], compared)
+    found = [each for each in pairs if each is not None]
+    published = published or any(run.title == BROADCASTS for run in runs)
+    curves = broadcast_curves() if published else ()
+    view = make_view(reports, fetch, found, compared, curves, anonymous=anonymous)
     return HtmlReport(view, Plots())
 
 

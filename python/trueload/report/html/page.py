@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from trueload import __version__
 from trueload.report.grid import MARKS, html_table
 from trueload.report.html.charts.theme import COLOURS, SERIES, TitledChart
 from trueload.report.html.draw import inline, to_svg
+from trueload.report.html.tiles import across
 from trueload.report.html.view import View
+
+UNBROKEN_MAX = 12
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,9 @@ class Plots:
 def render(view: View, plots: Plots) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["drawing"] = plots.inline
+    environment.filters["prose"] = prose
+    environment.filters["unbroken"] = unbroken
+    environment.filters["across"] = across
     environment.filters["mark"] = lambda text: text if text in MARKS else ""
     # Not escaped: `html_table` escapes each cell.
     environment.filters["table"] = lambda grid: Markup(html_table(grid))
@@ -68,6 +74,16 @@ def render(view: View, plots: Plots) -> str:
     page = environment.from_string(_read("page.html"))
     # Not escaped: it is our own, and its hash is of the unescaped text.
     return page.render(view=view, style=Markup(style), policy=policy(style), version=__version__)
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence for the page; what it has in backticks becomes code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def unbroken(text: str) -> str:
+    """Return a short figure, such as ``≤ 2.71 ms``, as a text that no line breaks."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}") if len(text) <= UNBROKEN_MAX else text
 
 
 def stylesheet() -> str:

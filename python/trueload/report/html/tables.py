@@ -31,9 +31,10 @@ STATUSES = ("fail", "warn", "bound", "pass", "n/a")
 
 
 ENTRY_HEADER = (
-    *("rank", "program", "score", "interval"),
+    # The verdict stands where no narrow window cuts it off.
+    *("rank", "program", "verdict", "score", "interval"),
     *(each for name in BRIEF for each in (name, f"{name} ours")),
-    *("max of answers", "failed", "CPU", "memory", "verdict"),
+    *("max of answers", "failed", "CPU", "memory"),
 )
 ENTRY_TEXTS = ("rank", "program", "interval", "verdict")
 
@@ -66,6 +67,7 @@ def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None
         Grid(header, rows, left=frozenset(ENTRY_TEXTS)).columns(used),
         named=used.index(1),
         marks=tuple(entry.verdict or entry.outcome for entry in shown),
+        marked=used.index(2),
         series=tuple(palette.get(entry.name) for entry in shown),
         note=" ".join(note for note in notes if note),
     )
@@ -83,13 +85,13 @@ def _entry_cells(entry: Summary) -> tuple[str, ...]:
     return (
         "trap" if entry.trap else str(entry.places or ""),
         entry.name,
+        verdict_of(entry),
         "" if entry.score is None else at_least(format_count(entry.score), entry.lower_bound),
         within,
         *(_time(entry, name) for name in times),
         "" if figures is None else format_count(figures.errors),
         "" if cpu is None else format_share(cpu),
         "" if peak is None else format_size(peak),
-        verdict_of(entry),
     )
 
 
@@ -113,11 +115,15 @@ def suite_columns(section: LoadTable) -> Grid | None:
 
 
 def account_tables(section: LoadTable) -> Iterator[Grid]:
-    """The texts on accounts such as streamed answers, of several trials of the middle one."""
+    """The figures or texts of accounts such as streams, of several trials of the middle one."""
     entries = [(e.name, e.figures) for e in section.measured[:ROWS_MAX] if e.figures is not None]
     for account in ACCOUNTS:
         kept = [(name, figures.accounts.get(account.name)) for name, figures in entries]
-        found = [(name, account.texts(each)) for name, each in kept if each is not None]
+        found = [
+            (name, account.figures(each) or account.texts(each))
+            for name, each in kept
+            if each is not None
+        ]
         if account.title and found:
             yield Grid(
                 header=("program", *(label for label, _ in found[0][1])),
@@ -178,14 +184,21 @@ def steps_table(search: Search) -> Grid:
 
 
 def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Grid:
-    """One comparison; the columns of both sides have their names."""
-    grid = ratio_grid(found)
-    header = tuple({"base": base, "new": new}.get(name, name) for name in grid.header)
+    """One comparison, the verdicts first; the columns of both sides have their names, that of the
+    intervals their kind."""
+    given = ratio_grid(found)
+    grid = given.columns((0, 5, 3, 4, 1, 2))
+    kinds = {each.within.kind for each in found if each.within is not None}
+    kind = kinds.pop() if len(kinds) == 1 else "interval"
+    names = {"base": base, "new": new, "new / base": "ratio", "interval": kind}
     return replace(
         grid,
-        header=header,
+        header=tuple(names.get(name, name) for name in grid.header),
+        rows=tuple(tuple(cell.removesuffix(f" ({kind})") for cell in row) for row in grid.rows),
         title=title,
-        left=frozenset({"metric", "interval", "verdict"}),
+        left=frozenset({"metric", kind, "verdict"}),
+        marks=given.marks,
+        marked=1,
         named=0,
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least, verdict_text
 from trueload.record.figures import BRIEF, label
+from trueload.report.accounts import ACCOUNTS
 from trueload.report.compare import ratio_cells, value_text
 from trueload.report.html.comparisons import MetricRatios
 from trueload.report.times import figure_text
@@ -21,6 +22,7 @@ from trueload.suites.summary import Summary
 from trueload.units import counted, format_count, format_share, format_size
 
 LOADS_MAX = 5
+ACROSS_MIN, ACROSS_MAX = 4, 6
 VERDICTS = ("valid", "suspect", "invalid")
 
 
@@ -32,6 +34,12 @@ class Tile:
     label: str
     mark: str = ""
     void: bool = False
+
+
+def across(count: int) -> int:
+    """Return how many tiles stand side by side in a wide window, so that none is alone in a row."""
+    rows = -(-count // ACROSS_MAX)
+    return max(-(-count // max(rows, 1)), ACROSS_MIN)
 
 
 def tiles(
@@ -94,6 +102,11 @@ def _of_one(entry: Summary, section: LoadTable) -> Iterator[Tile]:
     for name, tile_label in (*((name, name) for name in BRIEF), ("max", slowest)):
         if text := figure_text(figures, name).partition(" (")[0]:
             yield Tile(text, tile_label, void=void)
+    for account in ACCOUNTS:
+        kept = figures.accounts.get(account.name)
+        for account_label, text in () if kept is None else account.figures(kept):
+            if text:
+                yield Tile(text.partition(" (")[0], account_label, void=void)
     yield Tile(format_count(figures.errors), "failed", "failed" if figures.errors else "")
     whose = "client" if figures.client is not None else "server"
     if figures.cpu_share is not None:

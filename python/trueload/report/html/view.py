@@ -7,10 +7,13 @@ nobody could read, such as the thirtieth curve; the page says what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from trueload.published.tables import PublishedCurve, broadcast_curves
+from trueload.published.tables import PublishedCurve
+from trueload.record.accounts.streams import FIRST_PART, GAP
+from trueload.record.figures import Sample, latency, of_percentile
 from trueload.record.schema import Environment, Record, Verdict
 from trueload.report.apachebench import summary_block
 from trueload.report.grid import Grid
@@ -18,8 +21,12 @@ from trueload.report.html import words
 from trueload.report.html.charts.crowd import crowd
 from trueload.report.html.charts.heat_map import Field, heat_map
 from trueload.report.html.charts.load_curve import of_search, of_stages
-from trueload.report.html.charts.over_time import latency_over_time, throughput_over_time
-from trueload.report.html.charts.percentiles import percentiles
+from trueload.report.html.charts.over_time import (
+    failures_over_time,
+    latency_over_time,
+    throughput_over_time,
+)
+from trueload.report.html.charts.percentiles import by_step, percentiles
 from trueload.report.html.charts.ranking import ranking
 from trueload.report.html.charts.ratios import ratios
 from trueload.report.html.charts.resources import (
@@ -33,11 +40,11 @@ from trueload.report.html.charts.resources import (
 from trueload.report.html.charts.theme import SERIES_MAX, Palette, TitledChart
 from trueload.report.html.comparisons import Comparisons, MetricRatios
 from trueload.report.html.curves import (
-    PercentilePoint,
     SecondPoint,
     offered_points,
     percentile_points,
     second_points,
+    step_times,
 )
 from trueload.report.html.entries import RunReport, merged
 from trueload.report.html.tables import (
@@ -58,7 +65,7 @@ from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.summary import Summary
 from trueload.text import plain
-from trueload.units import format_count
+from trueload.units import format_count, format_size
 
 Fetch = Callable[[str, int], Record | None]
 """Returns the record of a run's stored row."""
@@ -71,6 +78,12 @@ HEAT_MAPS_MAX = 8
 TEXTS_MAX = 12
 LEAD_SENTENCES = 3
 ENVIRONMENTS_MAX = 6
+TIMES: Mapping[str, Callable[[Record], Sample]] = {
+    "Latency": latency,
+    "First part": partial(of_percentile, f"{FIRST_PART}p99"),
+    "Gap between parts": partial(of_percentile, f"{GAP}p99"),
+}
+"""The times that have a chart by percentile."""
 
 
 @dataclass(frozen=True)
@@ -85,17 +98,24 @@ class Text:
 class Section:
     """One section of the page: its result, tables, charts and remarks.
 
-    ``void``: nothing in it is a valid figure.
+    ``pairs`` are tables with the chart that stands beside each. ``void``: nothing in it is a valid
+    figure.
     """
 
     anchor: str
     title: str
     words: tuple[str, ...]
     tables: tuple[Grid, ...]
-    drawn: tuple[TitledChart, ...]
+    charts: tuple[TitledChart, ...] = ()
+    pairs: tuple[tuple[Grid, TitledChart | None], ...] = ()
     texts: tuple[Text, ...] = ()
     remarks: tuple[str, ...] = ()
     void: bool = False
+
+    @property
+    def drawn(self) -> tuple[TitledChart, ...]:
+        """All charts."""
+        return (*(drawn for _, drawn in self.pairs if drawn is not None), *self.charts)
 
 
 @dataclass(frozen=True)
@@ -134,6 +154,9 @@ def make_view(
     fetch: Fetch,
     pairs: Sequence[MetricRatios] = (),
     runs: Comparisons | None = None,
+    curves: Sequence[PublishedCurve] = (),
+    *,
+    anonymous: bool = False,
 ) -> View:
     """Return everything that the page shows, in order."""
     sections = merged(reports)
@@ -148,7 +171,6 @@ def make_view(
         left_out.append(
             f"Charts are drawn of the first {SECTIONS_DRAWN_MAX} loads; the others have tables."
         )
-    curves = broadcast_curves() if any(section.broadcast for section in sections) else ()
     palette = palette_of(sections)
     parts = [
         _part(number, section, fetch, curves, palette, draw=number <= SECTIONS_DRAWN_MAX)
@@ -171,7 +193,7 @@ def make_view(
         parts=tuple(parts),
         checks=tuple(tallies),
         checks_words=words.checks_words([tally for each in reports for tally in each.checks]),
-        environments=tuple(_environments(reports)),
+        environments=tuple(_environments(reports, anonymous=anonymous)),
         runs=tuple(_run_view(each) for each in reports),
         left_out=tuple(left_out),
     )
@@ -261,7 +283,7 @@ def _part(
         title=_capital(section.title),
         words=tuple(words.results(section)),
         tables=tuple(table for table in found if table is not None),
-        drawn=tuple(drawn),
+        charts=tuple(drawn),
         texts=tuple(_texts(records)),
         remarks=tuple(words.remarks(section)),
         void=not section.ranked,
@@ -294,12 +316,17 @@ def _charts(
             yield of_search(search, palette)
     for entry, record in few:
         yield of_stages(entry.name, offered_points(record), palette)
-    curves: dict[str, Sequence[PercentilePoint]] = {e.name: percentile_points(r) for e, r in few}
+    for what, times in TIMES.items():
+        curves = {entry.name: percentile_points(record, times) for entry, record in few}
+        yield _capped(percentiles(curves, palette, what), section, few)
+    for entry, record in few:
+        what = "step" if record.sessions is not None else "request"
+        yield by_step(entry.name, what, step_times(record), palette)
     courses: dict[str, Sequence[SecondPoint]] = {e.name: second_points(r) for e, r in few}
     courses = {name: points for name, points in courses.items() if points}
-    yield _capped(percentiles(curves, palette), section, few)
     yield _capped(latency_over_time(courses, palette), section, few)
     yield _capped(throughput_over_time(courses, _flow(section), palette), section, few)
+    yield _capped(failures_over_time(courses, _flow(section), palette), section, few)
     for name, fields in heat_fields(section).items():
         yield heat_map(name, fields, palette)
     taken = [_taken(entry, record) for entry, record in records]
@@ -387,13 +414,14 @@ def _comparison(found: Sequence[MetricRatios], runs: Comparisons | None) -> Sect
     notes = runs.notes if runs is not None else ()
     if not found and not notes:
         return None
+    tables = [ratio_table(e.title, e.ratios, e.base, e.new) for e in found]
     drawn = [ratios(e.title, e.ratios, "B / A" if e.new == "B" else "new / base") for e in found]
     return Section(
         anchor="compared",
         title="Compared",
         words=tuple(f"{each.title}: {each.note}" for each in found),
-        tables=tuple(ratio_table(e.title, e.ratios, e.base, e.new) for e in found),
-        drawn=tuple(each for each in drawn if each is not None),
+        tables=(),
+        pairs=tuple(zip(tables, drawn, strict=True)),
         remarks=notes,
     )
 
@@ -419,20 +447,28 @@ def _tallies(reports: Sequence[RunReport]) -> list[CheckRow]:
     return sorted(found, key=lambda each: (STATUSES.index(each.status), each.name))
 
 
-def _environments(reports: Sequence[RunReport]) -> Iterator[tuple[tuple[str, str], ...]]:
+def _environments(
+    reports: Sequence[RunReport], *, anonymous: bool
+) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield each machine, and each set of versions, once."""
     seen: dict[str, tuple[tuple[str, str], ...]] = {}
     for each in reports:
         for environment in each.environments:
+            if anonymous:
+                environment = environment.model_copy(update={"hostname": None})
             rows = _environment(environment, each)
             seen.setdefault(environment.model_dump_json(), rows)
     yield from list(seen.values())[:ENVIRONMENTS_MAX]
 
 
 def _environment(found: Environment, report: RunReport) -> tuple[tuple[str, str], ...]:
+    memory, load = found.memory_bytes, found.load_average
     rows = [
+        ("host", found.hostname or ""),
         ("kernel", found.kernel),
         ("CPU", f"{found.cpu_model or 'unknown'}, {found.cpu_count} online"),
+        ("memory", "" if memory is None else format_size(memory)),
+        ("load before", "" if load is None else f"{load:g}, the average of the minute before"),
         ("governor", found.governor or "unknown"),
         ("generator", "; ".join(report.generators[:ENVIRONMENTS_MAX])),
         ("limits", ", ".join(f"{k} {format_count(v)}" for k, v in found.limits.items())),

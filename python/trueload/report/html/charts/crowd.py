@@ -17,11 +17,13 @@ from trueload.report.html.charts.theme import (
     TitledChart,
     data,
     finished,
+    readable,
     rule_at,
     series_colour,
+    told,
 )
 from trueload.suites.steps import Search, Step
-from trueload.units import NS_PER_MS, counted
+from trueload.units import NS_PER_MS, format_count
 
 AROUND = 1.15  # the published curves are shown up to this multiple of our range
 
@@ -71,6 +73,8 @@ def crowd(
     front = alt.Chart(data(rows)).mark_line(strokeWidth=2.25, point={"size": 26, "filled": True})
     layers.append(front.encode(x=x, y=y, color=series_colour(names, palette, legend=True)))
     layers += [rule_at(limit, "y", BAD[0]) for limit in limits]
+    layers.append(readable(rows, x, y, _text))
+    most_clients = {e.name: format_count(e.largest) if e.largest else "none" for e in searches}
     left = len(searches) - len(names)
     kept = [row for row in map(_largest, searches[:SERIES_MAX]) if row is not None]
     if kept:
@@ -86,11 +90,14 @@ def crowd(
     return TitledChart(
         "clients",
         "Clients against the p95 of the receipt",
-        f"{counted(len(names), 'subject')}, and"
-        f" {counted(len(published), 'published curve')} behind them.",
+        f"The most clients within the limit. {told(most_clients)}",
         finished(alt.layer(*layers).resolve_scale(color="independent")),
         note,
     )
+
+
+def _text(row: dict[str, Any]) -> str:
+    return f"{row['name']}: {row['ms']:,.3g} ms with {row['clients']:,.0f} clients"
 
 
 def _largest(search: Search) -> dict[str, Any] | None:

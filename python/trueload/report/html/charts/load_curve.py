@@ -24,13 +24,16 @@ from trueload.report.html.charts.theme import (
     data,
     finished,
     legend_below,
+    readable,
     rule_at,
     time_axis,
 )
 from trueload.report.html.curves import RateLatency, largest_kept
 from trueload.suites.steps import Search
+from trueload.units import format_count, format_duration
 
 OUTCOMES = {"kept": GOOD[0], "exceeded": BAD[0], "limited": WARN[0]}
+SHAPES = ["circle", "triangle-up", "square"]
 
 
 def of_search(search: Search, palette: Palette | None = None) -> TitledChart | None:
@@ -55,7 +58,11 @@ def of_search(search: Search, palette: Palette | None = None) -> TitledChart | N
         scale=alt.Scale(domain=list(OUTCOMES), range=list(OUTCOMES.values())),
         legend=legend_below(list(OUTCOMES)),
     )
-    layers = [line.encode(x=x, y=y), dots.encode(x=x, y=y, color=colour)]
+    # Shapes tell them apart also where an invalid result takes the colours away.
+    scale = alt.Scale(domain=list(OUTCOMES), range=SHAPES)
+    shape = alt.Shape("outcome:N", scale=scale, legend=legend_below(list(OUTCOMES)))
+    layers = [line.encode(x=x, y=y), dots.encode(x=x, y=y, color=colour, shape=shape)]
+    layers.append(readable(points, x, y, lambda row: f"{_text(row)}, {row['outcome']}"))
     if search.limit_ns is not None:
         layers.append(rule_at(search.limit_ns, "y", BAD[0]))
     note = f"Dashed: the limit, {search.limit}."
@@ -93,7 +100,8 @@ def of_stages(
         legend=legend_below(which, symbolType="circle", symbolStrokeColor=own),
     )
     dots = alt.Chart(data(rows)).mark_point(stroke=own, strokeWidth=1.5, size=28)
-    layers = [dots.encode(x=x, y=y, fill=fill)]
+    text = readable(rows, x, y, lambda row: f"{row['name']} {_text(row)}")
+    layers = [dots.encode(x=x, y=y, fill=fill), text]
     note = "A point: one second of the window."
     if (largest := largest_kept(points)) is not None:
         layers += marked(largest, bound=largest == points[-1].rate_per_s)
@@ -101,10 +109,15 @@ def of_stages(
     return TitledChart(
         "latency-against-load",
         f"Latency against load: {name}",
-        "Latency of each second against the rate that was offered in it.",
+        "Latency of each second against the rate that was offered in it. Kept up to"
+        f" {'no rate' if largest is None else format_count(largest) + '/s'}.",
         finished(alt.layer(*layers)),
         note,
     )
+
+
+def _text(row: dict[str, Any]) -> str:
+    return f"{format_duration(row['ns'])} at {format_count(row['load'])}"
 
 
 def load_axis(loads: Sequence[float], title: str) -> Any:

@@ -1,8 +1,8 @@
-"""Each second of the window: latency, and throughput beside the offered rate."""
+"""Each second of the window: latency, throughput beside the offered rate, and failures."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -16,10 +16,13 @@ from trueload.report.html.charts.theme import (
     data,
     finished,
     legend_below,
+    readable,
     series_colour,
     time_axis,
+    told,
 )
 from trueload.report.html.curves import SecondPoint
+from trueload.units import format_count, format_duration
 
 Courses = Mapping[str, Sequence[SecondPoint]]
 
@@ -34,7 +37,8 @@ def latency_over_time(courses: Courses, palette: Palette | None = None) -> Title
             rows.append({**of, "which": "p99", "ns": point.p99_ns})
             if alone:
                 rows.append({**of, "which": "p50", "ns": point.p50_ns})
-    if not any(row["ns"] for row in rows):
+    known = [row for row in rows if row["ns"]]
+    if not known:
         return None
     names = list(courses)
     which = ["p99", "p50"] if alone else ["p99"]
@@ -46,22 +50,17 @@ def latency_over_time(courses: Courses, palette: Palette | None = None) -> Title
         if alone
         else None,
     )
-    chart = (
-        alt.Chart(data(rows))
-        .mark_line(strokeWidth=1.75)
-        .encode(
-            x=_seconds(),
-            y=time_axis([row["ns"] for row in rows], "latency" if alone else "p99 of each second"),
-            color=series_colour(names, palette),
-            strokeDash=dash,
-        )
-    )
-    what = "The median and the p99" if alone else "The p99"
+    x = _seconds()
+    y = time_axis([row["ns"] for row in rows], "latency" if alone else "p99 of each second")
+    lines = alt.Chart(data(rows)).mark_line(strokeWidth=1.75)
+    lines = lines.encode(x=x, y=y, color=series_colour(names, palette), strokeDash=dash)
+    time = readable(known, x, y, lambda row: _text(row, row["which"], format_duration(row["ns"])))
+    p99s = {name: [point.p99_ns for point in points] for name, points in courses.items()}
     return TitledChart(
         "latency-over-time",
         "Latency over time",
-        f"{what} of each second of the window.",
-        finished(chart),
+        f"The p99 of each second of the window. {_ranges(p99s, format_duration)}",
+        finished(alt.layer(lines, time)),
         "A gap: in that second the percentile lay among requests that failed, or nothing ended.",
     )
 
@@ -70,37 +69,65 @@ def throughput_over_time(
     courses: Courses, unit: str, palette: Palette | None = None
 ) -> TitledChart | None:
     """Return the good answers of each second, with the offered rate as a dashed line."""
-    rows = [
-        {"name": name, "t": point.t_s, "value": point.ok_per_s}
-        for name, points in courses.items()
+    offered = [
+        {"t": point.t_s, "value": point.offered_per_s}
+        for points in list(courses.values())[:1]
         for point in points
+        if point.offered_per_s is not None
+    ]
+    rates = {name: [point.ok_per_s for point in points] for name, points in courses.items()}
+    return _rates("Throughput", courses, rates, unit, palette, offered)
+
+
+def failures_over_time(
+    courses: Courses, unit: str, palette: Palette | None = None
+) -> TitledChart | None:
+    """Return the failures of each second; None without any."""
+    rates = {name: [point.failed_per_s for point in points] for name, points in courses.items()}
+    failing = {name: found for name, found in rates.items() if any(found)}
+    return _rates("Failures", courses, failing, f"failed {unit}", palette)
+
+
+def _rates(
+    what: str,
+    courses: Courses,
+    rates: Mapping[str, Sequence[float]],
+    unit: str,
+    palette: Palette | None,
+    dashed: Sequence[dict[str, Any]] = (),
+) -> TitledChart | None:
+    """Return a rate over time, a line per entry; None without any."""
+    rows = [
+        {"name": name, "t": point.t_s, "value": value}
+        for name, values in rates.items()
+        for point, value in zip(courses[name], values, strict=True)
     ]
     if not rows:
         return None
     x, y = _seconds(), count_axis(unit)
-    lines = (
-        alt.Chart(data(rows))
-        .mark_line(strokeWidth=1.75)
-        .encode(x=x, y=y, color=series_colour(list(courses), palette))
-    )
-    layers = [lines]
-    offered = [
-        {"t": point.t_s, "value": point.offered_per_s}
-        for point in next(iter(courses.values()))
-        if point.offered_per_s is not None
-    ]
-    if offered:
-        dashed = alt.Chart(data(offered)).mark_line(
-            color=QUIET[0], strokeDash=[5, 4], strokeWidth=1.5
-        )
-        layers.append(dashed.encode(x=x, y=y))
+    lines = alt.Chart(data(rows)).mark_line(strokeWidth=1.75)
+    layers = [lines.encode(x=x, y=y, color=series_colour(list(rates), palette))]
+    if dashed:
+        line = alt.Chart(data(dashed)).mark_line(color=QUIET[0], strokeDash=[5, 4], strokeWidth=1.5)
+        layers.append(line.encode(x=x, y=y))
+    layers.append(readable(rows, x, y, lambda row: _text(row, format_count(row["value"]), unit)))
     return TitledChart(
-        "throughput-over-time",
-        "Throughput over time",
-        f"{unit} that ended well, second by second.",
+        f"{what.lower()}-over-time",
+        f"{what} over time",
+        f"{unit}, second by second. {_ranges(rates, format_count)}",
         finished(alt.layer(*layers)),
-        "Dashed: the rate that was offered." if offered else "",
+        "Dashed: the rate that was offered." if dashed else "",
     )
+
+
+def _text(row: dict[str, Any], *words: str) -> str:
+    return f"{row['name']}, {row['t']:g} s: {' '.join(words)}"
+
+
+def _ranges(values: Mapping[str, Sequence[float | None]], shown: Callable[[float], str]) -> str:
+    """Return the least and the greatest value of each entry."""
+    known = {name: [each for each in found if each] for name, found in values.items()}
+    return told({n: f"{shown(min(v))} to {shown(max(v))}" if v else "" for n, v in known.items()})
 
 
 def _seconds() -> Any:

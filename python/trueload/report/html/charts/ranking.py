@@ -20,10 +20,10 @@ from trueload.report.html.charts.theme import (
     data,
     finished,
     named_rows,
+    told,
 )
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.summary import Summary
-from trueload.units import counted
 
 BARS_MAX = 30
 FADED = 0.35
@@ -70,11 +70,10 @@ def ranking(section: LoadTable, palette: Palette | None = None) -> TitledChart |
         note += f"Whiskers: {what}{also}."
     if more > 0:
         note += f" {more} more are in the table only."
-    best = shown[0]
     return TitledChart(
         "ranking",
         f"Ranking by {section.unit}",
-        f"Bars of {counted(len(shown), 'entry', 'entries')}; the longest is {best.name}.",
+        f"{section.unit}. {told({row['name']: row['said'] for row in rows})}",
         finished(chart, height=ROW_PX * len(shown)),
         note.strip(),
     )

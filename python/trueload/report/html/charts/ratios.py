@@ -28,6 +28,7 @@ from trueload.report.html.charts.theme import (
     finished,
     legend_below,
     rule_at,
+    told,
 )
 
 STEP_PX, LABEL_PX = 26, 126
@@ -91,7 +92,7 @@ def ratios(name: str, found: Sequence[Ratio], what: str) -> TitledChart | None:
     return TitledChart(
         "ratios",
         f"Ratios: {name}" if name else "Ratios",
-        f"The ratio of {len(rows)} metrics, with their intervals.",
+        f"{what}. {told({label(each.metric): f'{ratio:.3g}' for each, ratio in shown})}",
         finished(chart, height=STEP_PX * len(rows)),
         _note(rows),
     )

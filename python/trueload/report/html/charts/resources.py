@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -21,12 +22,12 @@ from trueload.report.html.charts.theme import (
     finished,
     named_rows,
     series_colour,
+    told,
+    two_bars,
 )
-from trueload.units import counted, format_share, format_size
+from trueload.units import format_share, format_size
 
 BARS_MAX = 30
-# The offset of the generator's bar below the server's, and its opacity.
-SECOND_DY, PALE = 4, 0.45
 # The limit of the check `generator-limit`: from here on an end had no time left.
 FULL_SHARE = 0.95
 BYTES_EXPR = (
@@ -69,7 +70,7 @@ def both_ends(
     if not shown:
         return None
     names = [each.name for each in shown]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": each.name,
             "server": each.server,
@@ -79,26 +80,16 @@ def both_ends(
         }
         for each, colour in zip(shown, colours(names, palette), strict=True)
     ]
-    base = alt.Chart(data(rows))
-    y, above = named_rows(base, names, "said")
     axis = alt.Axis(format="~%", title="busiest thread, of the window", tickCount=5)
     scale = alt.Scale(domain=[0, 1], clamp=True)
-    half = BAR_PX // 2
-    bars = [
-        base.mark_bar(height=half, yOffset=BAR_DY + dy, opacity=opacity).encode(
-            x=alt.X(f"{end}:Q", axis=axis, scale=scale),
-            y=y,
-            color=alt.Color("colour:N", scale=None),
-        )
-        for end, dy, opacity in (("server", -SECOND_DY, 1.0), ("sender", SECOND_DY, PALE))
-    ]
+    base, y, bars = two_bars(rows, ("server", "sender"), axis=axis, scale=scale)
     full = base.mark_tick(color=INK[0], thickness=1.5, size=2 * BAR_PX, yOffset=BAR_DY)
     full = full.encode(x=alt.datum(FULL_SHARE), y=y)
     return TitledChart(
         "cpu",
         "CPU of both ends",
-        f"How busy server and {sender} were, of {counted(len(shown), 'entry', 'entries')}.",
-        finished(alt.layer(*bars, full, *above), height=ROW_PX * len(shown)),
+        f"How busy server and {sender} were. {told({r['name']: r['said'] for r in rows})}",
+        finished(alt.layer(*bars, full), height=ROW_PX * len(shown)),
         f"Server / {sender}: the {sender}'s bar is the pale one. Upright: from here on that end had"
         " no time left.",
     )
@@ -144,7 +135,7 @@ def _bytes_chart(
     found = found[:BARS_MAX]
     names = [each.name for each, _ in found]
     shown = zip(found, colours(names, palette), strict=True)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": each.name, "value": value, "said": format_size(value), "colour": colour}
         for (each, value), colour in shown
     ]
@@ -161,7 +152,7 @@ def _bytes_chart(
     return TitledChart(
         slug,
         title,
-        f"{title} of {counted(len(found), 'entry', 'entries')}.",
+        f"{title}. {told({row['name']: row['said'] for row in rows})}",
         finished(alt.layer(bars, *above), height=ROW_PX * len(found)),
     )
 
@@ -177,7 +168,7 @@ def byte_ticks(most: float) -> list[float]:
 def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> TitledChart | None:
     """Return server memory against idle connections: its slope is the memory of each."""
     names = list(dict.fromkeys(each.name for each in held))[:SERIES_MAX]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": each.name, "idle": each.idle, "value": each.rss_bytes}
         for each in held
         if each.name in names
@@ -185,6 +176,7 @@ def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> T
     if len({row["idle"] for row in rows}) < 2:
         return None
     most = max(float(each.rss_bytes) for each in held)
+    most_held = {each.name: format_size(each.rss_bytes) for each in held}  # the last of each
     axis = alt.Axis(title="memory of the server", values=byte_ticks(most), labelExpr=BYTES_EXPR)
     idle = alt.Axis(labelExpr=COUNT_EXPR, title="idle connections", tickCount=5)
     chart = (
@@ -199,7 +191,7 @@ def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> T
     return TitledChart(
         "idle-memory",
         "Memory with idle connections",
-        f"Memory of {counted(len(names), 'server')} against idle connections.",
+        f"Memory with the most idle connections. {told(most_held)}",
         finished(chart),
         "The slope is what each connection costs.",
     )

@@ -9,7 +9,7 @@ import it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,10 @@ AXIS_PX = 54
 # These fonts have the same widths, and the renderer has one of them built in.
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 FONT_PX = 13
+# The offset of a second bar below the first, and its opacity.
+SECOND_DY, PALE = 4, 0.45
+# How many entries the text instead of a chart tells.
+TOLD_MAX = 8
 
 # The light colour, and the one that the style sheet uses on a dark screen.
 INK = ("#333a45", "#d5dae3")
@@ -148,6 +152,41 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
             columnPadding=26,
         )
     )
+
+
+def readable(
+    rows: Iterable[dict[str, Any]], x: Any, y: Any, text: Callable[[dict[str, Any]], str]
+) -> Any:
+    """Return points that are not seen, but show the text of their row under the pointer."""
+    found = data({**row, "text": text(row)} for row in rows)
+    points = alt.Chart(found).mark_point(aria=True, stroke="transparent", size=150)
+    return points.encode(x, y, description="text:N")
+
+
+def told(texts: Mapping[str, str]) -> str:
+    """Return a text on each of the first few entries, for those who cannot see a chart."""
+    found = [f"{name}: {text}" for name, text in texts.items() if text]
+    more = [f"{len(found) - TOLD_MAX} more"] if len(found) > TOLD_MAX else []
+    return "; ".join([*found[:TOLD_MAX], *more]) + "."
+
+
+def two_bars(
+    rows: Sequence[dict[str, Any]], fields: tuple[str, str], **x: Any
+) -> tuple[Any, Any, list[Any]]:
+    """Return for each row a bar per field, the second one pale, with the row's name and text above.
+
+    Rows have ``name``, ``said`` and ``colour``, and ``x`` is of the axis; the first two results are
+    for more layers.
+    """
+    base = alt.Chart(data(rows))
+    y, above = named_rows(base, [row["name"] for row in rows], "said")
+    bars = [
+        base.mark_bar(height=BAR_PX // 2, yOffset=BAR_DY + dy, opacity=opacity).encode(
+            x=alt.X(f"{field}:Q", **x), y=y, color=alt.Color("colour:N", scale=None)
+        )
+        for field, dy, opacity in zip(fields, (-SECOND_DY, SECOND_DY), (1.0, PALE), strict=True)
+    ]
+    return base, y, [*bars, *above]
 
 
 def series_colour(
