@@ -21,10 +21,21 @@ HOSTS_MAX = 10_000
 OutputFormat = Literal["text", "json", "csv", "markdown"]
 WsFormat = Literal["text", "json", "csv", "markdown", "shootout"]
 CompareFormat = Literal["text", "markdown", "junit", "json"]
+ShowFormat = Literal["text", "markdown"]
 SearchAxis = Literal["rate", "connections"]
 
 SEARCH, OUTPUT = "Search, thresholds and repetitions", "Output"
 CONDITION = Unit("CONDITION")
+
+
+class ShowOptions(Settings, group=OUTPUT):
+    """How a stored run is shown."""
+
+    format: ShowFormat = option(
+        one_of(*get_args(ShowFormat)),
+        "Output format; markdown has the tables of a suite, or the trials of another run.",
+        default="text",
+    )
 
 
 class SearchOptions(Settings, group=SEARCH):

@@ -49,7 +49,7 @@ from trueload.search.result import (
     search_json,
     search_lines,
     step_header,
-    step_line,
+    step_lines,
 )
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
@@ -225,7 +225,7 @@ def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> Non
     if is_terminal(sys.stderr) and not job.given.quiet:
         head = step_header(plan) if len(taken) == 1 else []
         with contextlib.suppress(OSError):
-            sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
+            sys.stderr.write("\n".join([*head, *step_lines(plan, last)]) + "\n")
 
 
 def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) -> bool:

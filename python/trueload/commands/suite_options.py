@@ -50,5 +50,7 @@ class SuiteOptions(LiveOptions, JsonOptions, Changes, group=OUTPUT):
         group=OUTPUT,
     )
     published: bool = option(
-        FLAG, "Add the best repetition of each subject, as published tables give it.", group=OUTPUT
+        FLAG,
+        "Show the columns of published tables, and the best repetition of each subject.",
+        group=OUTPUT,
     )

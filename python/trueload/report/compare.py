@@ -21,7 +21,7 @@ from trueload.record.figures import label
 from trueload.repetitions import PAIRS_MOST, Interval
 from trueload.report.export.markdown import markdown_cell, markdown_lines
 from trueload.report.grid import Grid, text_lines
-from trueload.text import plain
+from trueload.text import folded, plain
 from trueload.units import TOO_FEW, format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
@@ -59,6 +59,25 @@ def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid
     """Return a table with one metric per row."""
     rows = tuple(map(ratio_cells, found))
     return Grid(header, rows, marks=tuple(each.word for each in found))
+
+
+def brief_lines(found: Sequence[Ratio]) -> list[str]:
+    """Return the ratios of B to A as fit a terminal: without spreads, each reason once below."""
+    rows = [(*(_brief(cell) for cell in ratio_cells(each)[:-1]), each.word) for each in found]
+    kinds = {each.within.kind for each in found if each.within is not None}
+    header = ("metric", "A", "B", "B / A", kinds.pop() if len(kinds) == 1 else "interval", "B is")
+    reasons: dict[str, list[str]] = {}
+    for each in found:
+        reasons.setdefault(f"{each.word}: {each.why}" if each.why else "", []).append(each.metric)
+    told = [f"{', '.join(map(label, named))} {why}" for why, named in reasons.items() if why]
+    return [
+        *text_lines(Grid(header, tuple(rows))),
+        *(line for text in told for line in folded(plain(text))),
+    ]
+
+
+def _brief(cell: str) -> str:
+    return cell.partition(" (")[0]
 
 
 def within_text(within: Interval | None) -> str:
