@@ -19,7 +19,9 @@ _OF_ITSELF = ("--version", "-V", "--help", "-h")
 
 def meant(words: Sequence[str], commands: Collection[str]) -> list[str]:
     """Return the command line that is meant; the same if it begins with a command."""
-    match list(words):
+    # Of hey; the parser would take it for -h, as -o has a value.
+    words = ["--host" if word == "-host" else word for word in words]
+    match words:
         case ["version" | "-v"]:
             return ["--version"]
         case [*path, "help"] if len(path) < 2:
@@ -34,7 +36,7 @@ def meant(words: Sequence[str], commands: Collection[str]) -> list[str]:
             urls = [word for word in rest if _SCHEME.match(word)]
             if urls and not set(commands) & set(rest):
                 return [_command_for(urls[0]), *words]
-    return list(words)
+    return words
 
 
 def _command_for(address: str) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import (
+    FILE,
     FLAG,
     JSON_FILE,
     Settings,
@@ -99,13 +100,26 @@ class JsonOptions(Settings, group=OUTPUT):
     )
 
 
+class FilesOptions(Settings, group=OUTPUT):
+    """The result in files."""
+
+    output: tuple[Path, ...] = option(
+        FILE,
+        "Write the result to FILE, as its ending says: .html (the report), .xml (JUnit), .md (a"
+        " summary of at most 15 lines), .csv, .json or .parquet; repeatable.",
+        "Write a .html, .xml, .md, .csv or .json file",
+        short="-o",
+        several=True,
+    )
+
+
 class LiveOptions(Settings, group=OUTPUT):
     """What is shown meanwhile."""
 
     no_live: bool = option(FLAG, "Show no live view on a terminal, and ignore the key q.")
 
 
-class ResultOptions(LiveOptions, JsonOptions, JudgingOptions, group=OUTPUT):
+class ResultOptions(LiveOptions, JsonOptions, FilesOptions, JudgingOptions, group=OUTPUT):
     """What happens with the result of any measurement."""
 
     quiet: bool = option(
