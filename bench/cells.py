@@ -19,7 +19,7 @@ MANY_CONNECTIONS = 10_000
 DEPTH = 16
 
 OURS = "trueload"
-PEERS = ("wrk", "h2load", "ab", "oha", "hey")
+PEERS = ("wrk", "h2load", "ab", "oha", "hey", "k6")
 # The other generators cannot pipeline.
 PIPELINERS = ("wrk", "h2load")
 
@@ -89,7 +89,7 @@ def without(listed: Sequence[Sequence[Cell]], absent: Mapping[str, str]) -> list
 
 
 def schedule(listed: Sequence[Sequence[Cell]], rounds: int, seed: int) -> list[Turn]:
-    """Put every cell once into each round, in an order shuffled anew from the seed."""
+    """Put every cell once into each round, in an order shuffled again from the seed."""
     chance = Random(seed)
     turns = []
     for number in range(rounds):
@@ -117,6 +117,7 @@ CPU_MOST: Mapping[str, tuple[float, float | None, float]] = {
     "ab": (0.86, None, 0.95),
     "oha": (0.54, None, 0.72),
     "hey": (0.22, None, 0.30),
+    "k6": (0.10, None, 0.12),
 }
 THROUGHPUT_LEAST = 1.8
 MEMORY_MOST = 0.12

@@ -60,7 +60,7 @@ from waiting import wait_until
 NOTICED_MOST_S, LEFT_MOST_S = 2.5, 3.0
 LONG, SHORT = ("-d", "60s"), ("-d", "6s")
 STOPPED_S = 4.0
-"""How long the front stands still: longer than its engines wait for it (2 s)."""
+"""How long the front is paused: longer than its engines wait for it (2 s)."""
 ANSWER_S, SLOWER_S = 0.01, 0.15
 CLOCK_BOUND_MOST_MS = 5.0
 STARTS, APART_MOST_MS = 15, 3.0
@@ -222,7 +222,7 @@ def front_stopped(world: World, way: Way) -> Outcome:
         f"engines left for {left_s:.1f} s": left_s > LEFT_MOST_S,
         f"exit code {code}": code != 4,
         "a host is blamed": "host lost" in run.text,
-        "it does not say so": "stood still" not in run.text,
+        "it does not say so": "was paused" not in run.text,
         f"not kept: answers by host {kept}": not (record["partial"] and all(kept)),
     }
     shown = f"nothing left after {left_s:.1f} s; {sum(kept):,} answers kept"

@@ -196,6 +196,34 @@ def read_hey(ended: Ended) -> Took:
     return _took(ended, int(codes["200"]), wall_s)
 
 
+def k6(binary: Path, folder: Path) -> Generator:
+    """k6 on one thread, with a virtual user for each connection; `folder` gets its script."""
+    command = ["env", "GOMAXPROCS=1", str(binary), "run", "--quiet", "--no-usage-report"]
+
+    def measure(work: Work, cpu: int, memory: bool) -> Took:
+        script, summary = folder / "k6.js", folder / "k6.json"
+        script.write_text(
+            'import http from "k6/http";\n'
+            f"export const options = {{ discardResponseBodies: true, vus: {work.connections},"
+            f' duration: "{whole_s(work)}s" }};\n'
+            f'export default function () {{ http.get("{work.url}"); }}\n'
+        )
+        summary.unlink(missing_ok=True)  # left by the run before
+        ended = _run([*command, "--summary-export", str(summary), str(script)], work, cpu, memory)
+        return read_k6(ended, summary.read_text())
+
+    return measure
+
+
+def read_k6(ended: Ended, summary: str) -> Took:
+    """Parse k6's summary (JSON). Raises `BenchError` if it reports errors."""
+    metrics = json.loads(summary)["metrics"]
+    sent, failed = metrics["http_reqs"], metrics["http_req_failed"]["passes"]
+    if failed or not sent["count"]:
+        raise BenchError(f"k6 failed {failed} of {sent['count']} requests")
+    return _took(ended, int(sent["count"]), sent["count"] / sent["rate"])
+
+
 def whole_s(work: Work) -> int:
     """The duration rounded to whole seconds, as the other generators take no fractions."""
     return max(1, round(work.duration_s))

@@ -1,4 +1,4 @@
-"""Our speed against wrk, h2load, ab, oha and hey, side by side in one interleaved run.
+"""Our speed against wrk, h2load, ab, oha, hey and k6, side by side in one interleaved run.
 
 The servers run on CPU 0 the whole time, all idle but the one under load. The generators take turns
 on CPU 1, one thread each, in random order. bench/README.md says what each number means. Prints
@@ -11,13 +11,15 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import front
 import generators
 import many
+from built import find_built
 from cells import (
     CONNECTIONS,
     CONNECTIONS_QUICK,
@@ -36,7 +38,6 @@ from engine import Work
 from generators import Generator
 from machine import Machine, absent_programs, describe
 from marks import exit_code, mark_table
-from oha import find_oha
 from page import PERFORMANCE, write_section
 from placement import find_placement
 from process import BenchError
@@ -85,10 +86,15 @@ def _cast(binary: Path, driver: DriverName, build: bool) -> Iterator[Cast]:
             "ab": generators.ab,
             "hey": generators.hey,
         }
-        try:
-            tools["oha"] = generators.oha(find_oha(build))
-        except BenchError as error:
-            absent["oha"] = str(error)
+        built: dict[str, Callable[[Path], Generator]] = {
+            "oha": generators.oha,
+            "k6": partial(generators.k6, folder=folder),
+        }
+        for name, generator in built.items():
+            try:
+                tools[name] = generator(find_built(name, build))
+            except BenchError as error:
+                absent[name] = str(error)
         secure, placement = ours_by_command(binary, "--insecure"), find_placement()
         yield Cast(servers, tools, secure, absent, driver, placement)
 
@@ -127,9 +133,8 @@ def _report(options: argparse.Namespace, binary: Path, cast: Cast) -> int:
 
 
 def _describe(cast: Cast) -> Machine:
-    if "oha" in cast.absent:
-        return describe()
-    return describe({"oha": (str(find_oha(build=False)), "--version")})
+    there = [name for name in ("oha", "k6") if name not in cast.absent]
+    return describe({name: (str(find_built(name, build=False)), "--version") for name in there})
 
 
 def _driver_line(samples: Sequence[Sample], server: Server) -> str:

@@ -128,7 +128,7 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
     if trueload.store.exists() and kept.exists():
         begun, before = True, kept.read_text()
         if before != command:
-            raise SettingError(f"`{before}` was begun before", f"rm -r {folder} begins anew")
+            raise SettingError(f"`{before}` was begun before", f"rm -r {folder} begins again")
     kept.write_text(command)
     try:
         process = trueload.start(
@@ -142,7 +142,7 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
             process.send_signal(signal.SIGINT)
             code = process.wait(timeout=SAVE_S)
         if code not in MEASURED:
-            raise SettingError("the suite ended early", f"rm -r {folder} begins anew")
+            raise SettingError("the suite ended early", f"rm -r {folder} begins again")
         exported = trueload.run("runs", "export", "last", "--published", "--format", "text")
         record = trueload.run("runs", "export", "last", "--format", "json").out
     finally:

@@ -24,7 +24,7 @@ from process import BenchError
 SAME, DIFFERENT = 40, 20
 ALARMS_SHARE, FOUND_SHARE = 4 / 40, 15 / 20
 PER_S, MORE = 1_000.0, 0.03
-# The speed is drawn anew every half second, within 5 %: in the mean of the four half seconds of a
+# The speed is drawn again every half second, within 5 %: in the mean of the four half seconds of a
 # trial it varies by 0.05 / sqrt(3) / sqrt(4) = 1.4 %.
 NOISE = "noise=0.05:500ms"
 TRIAL = ("-c", "16", "-d", "2s", "--warmup", "200ms")

@@ -114,7 +114,7 @@ KINDS = (
     ),
     Kind(
         "noise",
-        f"1,000/s ±{NOISE:.0%}, drawn anew every second",
+        f"1,000/s ±{NOISE:.0%}, drawn again every second",
         f"noise={NOISE}:{NOISE_S:g}s",
         noisy,
     ),

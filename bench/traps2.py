@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import trustme
+from built import find_built
 from marks import Limit, Mark, exit_code, mark, mark_table
-from oha import find_oha
 from page import COMPARISON, write_section
 from process import BenchError
 
@@ -320,7 +320,7 @@ def find_tools() -> tuple[list[Tool], list[str]]:
     else:
         absent.append("h2load is not installed (Debian: nghttp2-client)")
     try:
-        found.append(oha_tool(find_oha(build=False)))
+        found.append(oha_tool(find_built("oha", build=False)))
     except BenchError as error:
         absent.append(f"oha: {error}")
     if shutil.which("k6"):

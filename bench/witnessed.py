@@ -30,13 +30,13 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from built import find_built
 from conversation import Outcome, converse, opened
 from engine import Work
 from generators import PATIENCE_S
 from machine import describe
 from marks import Mark, exit_code
 from matching import Matched
-from oha import find_oha
 from page import ACCURACY, write_section
 from process import BenchError, run
 from servers import Server, reference
@@ -357,7 +357,7 @@ def report(
     """
     quiet = Quiet()
     try:
-        oha_program: Path | str = find_oha(build=seconds >= SECONDS)
+        oha_program: Path | str = find_built("oha", build=seconds >= SECONDS)
     except BenchError as error:
         oha_program = str(error)
     found = []

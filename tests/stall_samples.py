@@ -1,4 +1,4 @@
-"""Sample records of a generator that stood still."""
+"""Sample records of a generator that was paused."""
 
 from __future__ import annotations
 

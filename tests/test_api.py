@@ -120,7 +120,7 @@ def test_a_side_that_is_not_there_leaves_nothing_to_compare(
     gone = f"http://127.0.0.1:{refusing_port}/"
     with pytest.raises(tl.NothingMeasuredError, match=r"connect\.refused"):
         tl.ab(server.url, gone, connections=2, requests=20)
-    with pytest.raises(tl.UserError, match="holds no whole pair"):
+    with pytest.raises(tl.UserError, match="has no complete pair"):
         tl.load("last")
     with pytest.raises(tl.UserError, match="json is an option of the command line only"):
         tl.ab(server.url, gone, json="-")  # type: ignore[call-arg]

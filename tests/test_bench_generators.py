@@ -32,12 +32,16 @@ OHA = {
     "statusCodeDistribution": {"200": 43000},
     "errorDistribution": {"aborted due to deadline": 64},
 }
+K6 = {
+    "http_reqs": {"count": 9000, "rate": 4500.0},
+    "http_req_failed": {"passes": 0, "fails": 9000},
+}
 
 
 def read(bench: Any, name: str, out: str) -> tuple[int, float]:
     """The requests and seconds in a generator's output."""
     ended = bench["process"].Ended(out=out, cpu_s=0.25, peak_rss_bytes=None)
-    more = (2.0,) if name == "h2load" else ()
+    more = {"h2load": (2.0,), "k6": (out,)}.get(name, ())
     took = getattr(bench["generators"], f"read_{name}")(ended, *more)
     assert took.cpu_s == 0.25
     return took.requests, took.wall_s
@@ -52,6 +56,7 @@ def read(bench: Any, name: str, out: str) -> tuple[int, float]:
         ("h2load", H2LOAD, (36000, 2.0)),
         ("hey", HEY, (13022, 1.0137)),
         ("oha", json.dumps(OHA), (43000, 1.5)),
+        ("k6", json.dumps({"metrics": K6}), (9000, 2.0)),
     ],
 )
 def test_requests_and_time_are_what_the_generator_says(
@@ -76,6 +81,8 @@ def test_requests_and_time_are_what_the_generator_says(
         ("oha", json.dumps({**OHA, "statusCodeDistribution": {"200": 4, "500": 1}})),
         ("oha", json.dumps({**OHA, "errorDistribution": {"connection refused": 1}})),
         ("oha", json.dumps({**OHA, "statusCodeDistribution": {}})),
+        ("k6", json.dumps({"metrics": {**K6, "http_req_failed": {"passes": 3, "fails": 8997}}})),
+        ("k6", json.dumps({"metrics": {**K6, "http_reqs": {"count": 0, "rate": 0.0}}})),
     ],
 )
 def test_a_run_with_errors_is_no_figure(bench: Any, name: str, out: str) -> None:

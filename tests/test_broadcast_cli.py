@@ -195,9 +195,9 @@ def test_a_broadcast_is_kept_and_shown_again(stage: Stage) -> None:
         (("--connections", "5"), "--connections works only with --mode echo"),
         (("--rate", "5/s"), "--rate works only with --mode echo"),
         (("--limit", "throughput<5"), "'throughput' cannot be used here"),
-        (("--format", "shootout", "--json", "-"), "both want stdout"),
+        (("--format", "shootout", "--json", "-"), "both write to stdout"),
         (("-H", "Sec-WebSocket-Key: x"), "trueload sets sec-websocket-key itself"),
-        (("-H", "Origin: a", "--origin", "b"), "exclude each other"),
+        (("-H", "Origin: a", "--origin", "b"), "cannot be used together"),
         (("--cacert", "x"), "--cacert needs TLS, but the URL begins with ws://"),
     ],
 )

@@ -52,7 +52,7 @@ SLOW = [
     ("hangs", "failed", "no answer within 11"),
     ("hangs-late", "invalid", "no answer within"),
     ("half-a-line", "failed", "no answer within .*, but "),
-    ("stays", "invalid", "it goes on 10 s after the end of its input"),
+    ("stays", "invalid", "it goes on 10 s after its input ended"),
 ]
 
 

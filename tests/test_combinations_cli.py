@@ -285,12 +285,18 @@ def test_a_combination_is_good_for_a_dry_run_as_well(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--follow", "2", "--connect-open", "10/s"), "--follow and --connect-open exclude"),
+        (
+            ("--follow", "2", "--connect-open", "10/s"),
+            "--follow and --connect-open cannot be used together",
+        ),
         (("--follow", "2", "--http", "auto"), "--http auto is for https://"),
         (("--follow", "2", *LINES, "--expect-status", "302"), "status 302 is expected"),
-        (("--scenario", "FILE", *HTTP2, "--streams", "2"), "--scenario and --streams exclude"),
-        (("--scenario", "FILE", *PIPELINE), "--scenario and --pipeline exclude"),
-        (("--scenario", "FILE", "--stream", "sse", "--stall", "0"), "is no time at all"),
+        (
+            ("--scenario", "FILE", *HTTP2, "--streams", "2"),
+            "--scenario and --streams cannot be used together",
+        ),
+        (("--scenario", "FILE", *PIPELINE), "--scenario and --pipeline cannot be used together"),
+        (("--scenario", "FILE", "--stream", "sse", "--stall", "0"), "must be greater than 0"),
     ],
     ids=str,
 )

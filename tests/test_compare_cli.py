@@ -135,7 +135,7 @@ def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Serve
     assert trueload.run(*sides, "--format", "json", "--no-save").json()["pairs"] == 6
     refused = trueload.run(*sides, "--format", "junit", "--json", "-")
     assert (refused.code, len(refused.err.splitlines())) == (2, 2)
-    assert "both want stdout" in refused.err
+    assert "both write to stdout" in refused.err
 
 
 def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: Server) -> None:
@@ -250,16 +250,20 @@ NOBODY = ("http://127.0.0.1:1", "http://127.0.0.1:2")
 @pytest.mark.parametrize(
     ("sides", "flags", "complaint"),
     [
-        (NOBODY, ("--curl", "curl http://h/ -L"), "the curl command has -L, which is not known"),
-        (NOBODY, ("--curl", "curl http://h/", "-X", "PUT"), "--curl and --method exclude each"),
-        (NOBODY, ("--curl", "curl http://h/", "--targets", "-"), "--curl and --targets exclude"),
+        (NOBODY, ("--curl", "curl http://h/ -T x"), "the curl command has -T"),
+        (NOBODY, ("--curl", "curl http://h/", "-X", "PUT"), "--curl and --method cannot be used"),
+        (
+            NOBODY,
+            ("--curl", "curl http://h/", "--targets", "-"),
+            "--curl and --targets cannot be used together",
+        ),
         (
             (NOBODY[0], f"{NOBODY[1]}/x"),
             ("--curl", "curl http://h/y"),
             "the --curl command and http://127.0.0.1:2/x both have a path",
         ),
         (NOBODY, ("--targets", "-"), "the targets on stdin, line 1: not JSON"),
-        (NOBODY, ("--targets", "-", "-X", "PUT"), "--targets and --method exclude each other"),
+        (NOBODY, ("--targets", "-", "-X", "PUT"), "--targets and --method cannot be used together"),
         (NOBODY, ("--targets", "/nowhere"), "the targets file '/nowhere' cannot be read"),
     ],
 )

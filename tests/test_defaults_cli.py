@@ -43,6 +43,6 @@ def test_a_mistake_in_the_file_ends_with_2_and_nothing_is_sent(
         assert server.asked == []
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        f"error: {config}: 'conections' is no option: trueload http has no --conections\n"
+        f"error: {config}: 'conections' is not an option: trueload http has no --conections\n"
         "hint: did you mean --connections?\n"
     )

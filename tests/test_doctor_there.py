@@ -111,7 +111,7 @@ def test_a_host_that_does_not_tell_all_about_itself_is_named(
     ended = trueload.run("doctor", "--quick", "--place", ONE, "--place", f"exec:{cut}", env=env)
     assert (ended.code, ended.out) == (2, "")
     error, hint = ended.err.splitlines()[-2:]
-    assert error.startswith(f"error: exec:{cut} does not tell about itself: "), error
+    assert error.startswith(f"error: exec:{cut} does not describe itself: "), error
     assert hint.startswith("hint: it must stay reachable, and its shell must have cat")
 
 

@@ -470,7 +470,7 @@ def test_an_engine_that_is_killed_leaves_a_partial_record_of_its_last_ticks(
     record = json.loads(finished.out)
     assert (finished.code, record["partial"], record["verdict"]) == (4, True, "invalid")
     assert record["counts"]["ok"] > 0
-    assert "perhaps of the kernel, for want of memory" in record["trouble"]["what"]
+    assert "perhaps from the kernel, because memory ran out" in record["trouble"]["what"]
 
 
 def test_interrupting_the_command_leaves_no_engine_behind(trueload: Trueload) -> None:

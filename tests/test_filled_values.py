@@ -118,7 +118,7 @@ def test_what_would_be_no_json_is_told_before_anything_is_sent(
     assert (done.code != 2) == is_json, done
     if not is_json:
         assert counting.asked == []
-        assert "has in 'v' what is no JSON" in done.err
+        assert "has in 'v' what is not JSON" in done.err
         assert "{v|json}" in done.err
 
 

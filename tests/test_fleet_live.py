@@ -252,7 +252,7 @@ ENDLESS = Duration(ns=600_000 * MS)
     ("how", "words"),
     [
         (signal.SIGKILL, "the engine died: signal 9 (SIGKILL)"),
-        (signal.SIGSTOP, "nothing was heard of it for "),
+        (signal.SIGSTOP, "nothing was heard from it for "),
         (signal.SIGTERM, "the engine ended by itself: signalled"),
     ],
 )

@@ -320,7 +320,7 @@ def offering(*protocols: str) -> ssl.SSLContext:
         (("--http", "auto"), "--http auto is for https://", "use --http 2"),
         (("--http", "2", "--streams", "0"), "'0' is not from 1 to", "--help"),
         (("--http", "2", "--pipeline", "4"), "--pipeline is for HTTP/1.1", "--streams N"),
-        (("--http", "2", "--streams", "4", "--close"), "exclude each other", "keep one"),
+        (("--http", "2", "--streams", "4", "--close"), "cannot be used together", "keep one"),
         (("--http", "2", "--window", "0"), "'0' is not from 1 B", "--help"),
         (("--http", "2", "--connection-window", "1KiB"), "is not from 65,535 B", "--help"),
         (("--http", "2", "--window", "firefox"), "neither a size nor rfc", "--help"),

@@ -72,8 +72,8 @@ def test_quiet_prints_what_was_asked_for_and_errors_alone(trueload: Trueload, ur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("http", "--json", "-", "--format", "csv"), "--json - and --format both want stdout"),
-        (("ws", "--json", "-", "--format", "csv"), "--json - and --format both want stdout"),
+        (("http", "--json", "-", "--format", "csv"), "--json - and --format both write to stdout"),
+        (("ws", "--json", "-", "--format", "csv"), "--json - and --format both write to stdout"),
         (("ws", "--format", "shootout"), "--format shootout works only with --mode broadcast"),
         (("http", "--format", "shootout"), "is not one of 'text', 'json', 'csv', 'markdown'"),
     ],

@@ -56,7 +56,7 @@ def test_a_pipe_that_nobody_reads_is_waited_for_and_then_told(
 ) -> None:
     monkeypatch.setattr(outputs, "READER_S", 0.2)
     outputs.check_writable(pipe)
-    with pytest.raises(UserError, match="nobody reads this pipe"):
+    with pytest.raises(UserError, match="nothing reads from this pipe"):
         outputs.write_text(pipe, "result")
 
 

@@ -1,4 +1,4 @@
-"""A front that stands still: its engines end without it, and no host is blamed."""
+"""A front that is paused: its engines end without it, and no host is blamed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_front_that_stood_still_names_itself(
         os.kill(process.pid, signal.SIGCONT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 4, (out, err)
-    assert "cut short: trueload itself stood still for " in out
+    assert "cut short: trueload itself was paused for " in out
     assert "host lost" not in out
     record = trueload.run("runs", "show", "last", "--json").json()["rows"][0]["record"]
     assert (record["verdict"], record["partial"]) == ("invalid", True)

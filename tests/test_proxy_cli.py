@@ -119,7 +119,7 @@ def test_the_password_of_a_proxy_is_in_no_store_and_no_message(
         (("http://a/", "--proxy", "https://p:1"), "by https://"),
         (("http://a/", "--proxy", "http://p:1/x"), "names a path"),
         (("http://a/", "--proxy", "http://"), "--proxy: "),
-        (("http://a/", "--proxy", "p:1", "--unix", "/a"), "exclude each other"),
+        (("http://a/", "--proxy", "p:1", "--unix", "/a"), "cannot be used together"),
         (("http://a/", "--proxy", "p:1", "--http", "2"), "cannot go through a proxy"),
     ],
 )

@@ -218,13 +218,13 @@ def test_work_is_no_fault_that_needs_a_record(trueload: Trueload, tmp_path: Path
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        (("--stall-for", "1s"), "--stall-for is of no use without --stall-share"),
-        (("--slow-for", "1s"), "--slow-for is of no use without --slow-share"),
-        (("--close-silently",), "--close-silently is of no use without --close-after"),
-        (("--fault-seed", "1"), "--fault-seed is of no use without"),
+        (("--stall-for", "1s"), "--stall-for does nothing without --stall-share"),
+        (("--slow-for", "1s"), "--slow-for does nothing without --slow-share"),
+        (("--close-silently",), "--close-silently does nothing without --close-after"),
+        (("--fault-seed", "1"), "--fault-seed does nothing without"),
         (("--error-share", "60%", "--reset-share", "0.6"), "exceed 100%"),
         (("--error-share", "5"), "is more than all"),
-        (("--work", "0s"), "is no time at all"),
+        (("--work", "0s"), "must be greater than 0"),
         (("--work", "2s"), "'2s' is more than 1s"),
         (("--max-streams", "5"), "--max-streams needs HTTP/2"),
         (("--http", "1.1", "--stall-window"), "--stall-window needs HTTP/2"),

@@ -102,9 +102,9 @@ def test_a_file_and_a_stored_run_lie_side_by_side(trueload: Trueload, tmp_path: 
 MISTAKES = [
     (["no.json", "-o", "x.html"], "no.json cannot be read: No such file", "runs export"),
     (["/dev/null", "-o", "x.html"], "/dev/null", "runs export"),
-    ([str(Path(__file__)), "-o", "x.html"], "is no JSON", "runs export"),
+    ([str(Path(__file__)), "-o", "x.html"], "is not JSON", "runs export"),
     ([str(ROOT / "schema/to-engine.schema.json"), "-o", "x.html"], "holds no run", "runs export"),
-    (["last"], "nothing is to be written", "-o report.html"),
+    (["last"], "there is nothing to write", "-o report.html"),
     (["nothing", "-o", "x.html"], "there is no run 'nothing'", "runs list"),
     (["last", "-o", "/no/such/folder/x.html"], "/no/such/folder/x.html", "another file"),
     (["last", "--plots", "/proc/no"], "/proc/no", "another place"),

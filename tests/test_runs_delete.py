@@ -112,12 +112,12 @@ def test_a_run_that_is_going_on_is_never_deleted(
         assert run_command(["runs", "delete", ids(path)[1], running.id]) == 2
         out, err = capsys.readouterr()
         assert (out, len(left(path))) == ("", 6)
-        assert f"run {running.id} is still going on" in err
+        assert f"run {running.id} is still running" in err
         assert run_command(["runs", "prune", "--keep", "0"]) == 0
         out, err = capsys.readouterr()
         assert out.startswith("deleted 4 runs")
         for each in (running, resumed):
-            assert f"note: run {each.id} is still going on, and was not deleted" in err
+            assert f"note: run {each.id} is still running, and was not deleted" in err
         store.add_record(running, RECORD)
         store.end_run(running)
     assert left(path) == ["run 0", "going on"]

@@ -98,7 +98,7 @@ def test_who_takes_connections_and_answers_nobody_is_asked_twice(
     found = done.json()
     loads = dict.fromkeys(step["step"]["load"] for step in found["steps"])
     assert list(loads) == [1000 if axis == "rate" else 8, 1]
-    assert "and not one request was ok: timeout.first_byte" in done.err
+    assert "and no request was ok: timeout.first_byte" in done.err
 
 
 @pytest.mark.parametrize("command", ["http", "ws"])
@@ -148,13 +148,19 @@ def kept_steps(trueload: Trueload) -> int:
         (("--limit", "p99>10ms"), "at character 4: one of < <= is missing"),
         (("--limit", "p99<10ms and"), "at its end: a metric is missing"),
         (("--limit", "throughput<1k/s"), "at character 1: 'throughput' cannot be used here"),
-        (("--limit", "p99<10ms", "--repeat", "2"), "--limit and --repeat exclude each other"),
-        (("--limit", "p99<10ms", "--requests", "2"), "--limit and --requests exclude each other"),
-        (("--limit", "p99<1s", "--stages", "1s@1k"), "--limit and --stages exclude each other"),
+        (("--limit", "p99<10ms", "--repeat", "2"), "--limit and --repeat cannot be used together"),
+        (
+            ("--limit", "p99<10ms", "--requests", "2"),
+            "--limit and --requests cannot be used together",
+        ),
+        (
+            ("--limit", "p99<1s", "--stages", "1s@1k"),
+            "--limit and --stages cannot be used together",
+        ),
         (("--search", "connections"), "--search is given, but no --limit"),
         (
             ("--limit", "p99<1s", "--search", "connections", "--rate", "1k"),
-            "--search connections and --rate exclude each other",
+            "--search connections and --rate cannot be used together",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from harness import Trueload, start_server
 @pytest.mark.parametrize(
     ("flag", "value", "expected"),
     [
-        ("--idle-timeout", "0s", "is no time at all"),
+        ("--idle-timeout", "0s", "must be greater than 0"),
         ("--idle-timeout", "soon", "soon"),
         ("--idle-timeout", "-1s", "-1s"),
         ("--max-connections", "0", "0"),

@@ -40,7 +40,7 @@ def test_a_run_has_one_holder_until_its_store_is_closed(tmp_path: Path) -> None:
             for at in (path, tmp_path / "link"):
                 with (
                     Store.open(at) as third,
-                    pytest.raises(UserError, match=f"run {one.id} is still going on"),
+                    pytest.raises(UserError, match=f"run {one.id} is still running"),
                 ):
                     third.hold_run(one)
             two = other.new_run(kind="suite", title="another")
@@ -65,7 +65,7 @@ def test_a_holder_that_is_killed_holds_nothing(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == b"held\n"
             assert store.find_run("last").state == "running"
-            with pytest.raises(UserError, match="is still going on"):
+            with pytest.raises(UserError, match="is still running"):
                 store.hold_run(run)
             process.kill()
         assert store.find_run("last").state == "interrupted"
@@ -137,7 +137,7 @@ def test_a_run_that_is_going_on_can_be_looked_at_and_not_resumed(world: World) -
     refused = world.run(*resume)
     assert (refused.code, refused.out) == (2, ""), refused
     error, hint = refused.err.splitlines()
-    assert error == f"error: run {run['id']} is still going on: another trueload adds to it"
+    assert error == f"error: run {run['id']} is still running: another trueload adds to it"
     assert hint.startswith("hint: ")
     os.kill(first.pid, signal.SIGKILL)
     first.wait()

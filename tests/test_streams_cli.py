@@ -115,13 +115,13 @@ def test_a_csv_has_the_figures_of_streams(trueload: Trueload) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--stream-end", "x"), "--stream-end is of no use without --stream"),
-        (("--stall", "5s"), "--stall is of no use without --stream"),
+        (("--stream-end", "x"), "--stream-end does nothing without --stream"),
+        (("--stall", "5s"), "--stall does nothing without --stream"),
         (("--stream", "sse", "--stream-end", ""), "--stream-end is empty"),
         (("--stream", "sse", "--stream-end", "event:"), "names no event"),
         (("--stream", "jsonl", "--stream-end", "event:x"), "needs --stream sse"),
         (("--stream", "sse", "-X", "HEAD"), "HEAD has none"),
-        (("--stream", "sse", "--stall", "0"), "is no time at all"),
+        (("--stream", "sse", "--stall", "0"), "must be greater than 0"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(

@@ -41,10 +41,10 @@ MISTAKES = [
     (["run", "quick", "--spin", "5us"], "suite run has no option --spin", "as its key spin"),
     (["run", "quick", "--read-rate", "1KiB"], "no option --read-rate", "as its key read_rate"),
     (["run", "quick", "-d", "10x"], "for '-d' / '--duration': '10x' unit 'x' is not known", ""),
-    (["run", "quick", "-d", "0s"], "for '-d' / '--duration': '0s' is no time at all", ""),
+    (["run", "quick", "-d", "0s"], "for '-d' / '--duration': '0s' must be greater than 0", ""),
     (
         ["run", "quick", "-d", "1s", "--requests", "5", "--subjects", "fine"],
-        "exclude each other",
+        "cannot be used together",
         "",
     ),
     (["run", "quick", "--cores", "dual"], "'dual' is neither single nor multi", ""),

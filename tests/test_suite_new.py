@@ -36,7 +36,7 @@ def test_nothing_that_is_there_is_touched(trueload: Trueload, tmp_path: Path) ->
     contract.write_text("mine")
     done = trueload.run("suite", "new", "mine", cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: contracts/mine.toml is there already")
+    assert done.err.startswith("error: contracts/mine.toml already exists")
     assert contract.read_text() == "mine"
     assert not (tmp_path / "suites").exists()
 

@@ -77,4 +77,4 @@ def test_a_command_is_shown_whole_and_without_its_secrets(trueload: Trueload) ->
         store.end_run(store.new_run(kind="http", title="by Python"))
     done = trueload.run("runs", "show", "last", "--command")
     assert (done.code, done.out) == (2, "")
-    assert "was not begun by a command" in done.err
+    assert "was not started by a command" in done.err

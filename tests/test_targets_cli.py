@@ -182,12 +182,15 @@ def test_a_bad_line_is_told_by_its_number_before_anything_is_sent(
     ("flags", "error"),
     [
         ((), "there is no URL"),
-        (("--targets", "x", "--method", "GET"), "--targets and --method exclude each other"),
-        (("--targets", "x", "--body-file", "y"), "--targets and --body-file exclude each other"),
+        (("--targets", "x", "--method", "GET"), "--targets and --method cannot be used together"),
+        (
+            ("--targets", "x", "--body-file", "y"),
+            "--targets and --body-file cannot be used together",
+        ),
         (("http://a/", "--seed", "1"), "--seed is for the arrivals of an open loop"),
-        (("http://a/", "--curl", "curl b"), "--curl and a URL exclude each other"),
-        (("--curl", "curl b", "--targets", "x"), "--curl and --targets exclude each other"),
-        (("--curl", "curl b", "--user", "x"), "--curl and --user exclude each other"),
+        (("http://a/", "--curl", "curl b"), "--curl and a URL cannot be used together"),
+        (("--curl", "curl b", "--targets", "x"), "--curl and --targets cannot be used together"),
+        (("--curl", "curl b", "--user", "x"), "--curl and --user cannot be used together"),
         (("--curl", "curl b -Z"), "the curl command has -Z, which is not known here"),
     ],
 )

@@ -404,7 +404,7 @@ def test_plain_and_sealed_can_be_compared(
 MISTAKES = [
     (("http", "http://h/", "--cacert", "{good}"), "--cacert needs TLS"),
     (("http", "http://h/", "--insecure"), "--insecure needs TLS"),
-    (("http", "https://h/", "--cacert", "{good}", "--insecure"), "exclude each other"),
+    (("http", "https://h/", "--cacert", "{good}", "--insecure"), "cannot be used together"),
     (("http", "https://h/", "--cacert", "/nowhere"), "cannot be read"),
     (("http", "https://h/", "--cacert", "{key}"), "holds no certificate"),
     (("http", "https://h/", "--cacert", "{junk}"), "holds no certificate that can be read"),

@@ -60,7 +60,7 @@ def in_queue(workers: int, takes: Serve) -> Serve:
 
 
 def pausing(workers: int, pause_s: float, every_s: float, takes: Serve) -> Serve:
-    """Each worker has its slots, and stands still for ``pause_s`` of every ``every_s``, in turn."""
+    """Each worker has its slots, and is paused for ``pause_s`` of every ``every_s``, in turn."""
 
     def serve(slot: int, at: float, chance: random.Random) -> float:
         began_s = every_s * (slot % workers) / workers

@@ -48,11 +48,11 @@ class DefectError(Exception):
 
     @classmethod
     def stale(cls, patch: Path, why: str) -> DefectError:
-        return cls(f"{patch.name} no longer applies: make it anew against the code\n{why}")
+        return cls(f"{patch.name} no longer applies: make it again against the code\n{why}")
 
     @classmethod
     def broken(cls, patch: Path, why: str) -> DefectError:
-        return cls(f"{patch.name} does not compile: make it anew against the code\n{why}")
+        return cls(f"{patch.name} does not compile: make it again against the code\n{why}")
 
     @classmethod
     def headless(cls, patch: Path) -> DefectError:
@@ -109,7 +109,7 @@ def run(command: list[str], env: Mapping[str, str] | None = None) -> tuple[int, 
 
 
 def copy_crates() -> None:
-    """Copy the workspace anew; its new timestamps make cargo rebuild our crates."""
+    """Copy the workspace again; its new timestamps make cargo rebuild our crates."""
     shutil.rmtree(TREE, ignore_errors=True)
     TREE.mkdir(parents=True)
     for name in ("Cargo.toml", "Cargo.lock"):

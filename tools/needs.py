@@ -2,7 +2,7 @@
 
     tools/needs.py install             installs the missing Debian packages, if that is permitted
     tools/needs.py run NEED COMMAND    runs a check, or skips it if what it needs is missing
-    tools/needs.py report              prints how many tests were skipped for want of what
+    tools/needs.py report              prints how many tests were skipped, and what they need
 
 ``make test`` begins with the first and ends with the last; in between, the tests skip by the same
 table (``tests/needing.py``). As it runs before the set-up, it uses only the standard library.
@@ -191,9 +191,9 @@ def summary(skipped: Iterable[tuple[str, str]]) -> str:
     """Return how many tests were skipped for what, from pairs of a need's name and a test."""
     counts = Counter(name for name, _ in sorted(set(skipped)))
     if not counts:
-        return "skipped for want of a package or a tool: no tests"
+        return "skipped, as a package or a tool is missing: no tests"
     lines = (f"{count:6} for {name}: {NEEDS[name].cure}" for name, count in counts.items())
-    return "\n".join(["skipped for want of a package or a tool:", *lines])
+    return "\n".join(["skipped, as a package or a tool is missing:", *lines])
 
 
 def report() -> int:

@@ -365,7 +365,7 @@ WRITTEN = {
 
 
 def rewritten(path: Path) -> str:
-    """A module with its part written anew, formatted."""
+    """A module with its part written again, formatted."""
     found = re.compile(f"^( *){re.escape(BEGIN)}.*^ *{re.escape(END)}", re.DOTALL | re.MULTILINE)
     text = path.read_text()
     assert found.search(text), f"{path} has no place that begins with {BEGIN.strip()!r}"

@@ -24,6 +24,14 @@ RETIRED = {
     r"keepers?": "supervisor",
     r"was come by": "was found or started",
     r"wants the end": "asks to stop",
+    r"exclude each other": "cannot be used together",
+    r"(?:stands|stood) still": "is paused",
+    r"mend(?:s|ed)?": "fix",
+    r"anew": "again",
+    r"for want of": "because there is no",
+    r"is no (?:time|number|text|name|option|header|JSON|percentile)\b": "is not a",
+    r"leave \S+ away": "leave it out",
+    r"is still going on": "is still running",
 }
 _RETIRED = {re.compile(rf"\b{old}\b", re.IGNORECASE): new for old, new in RETIRED.items()}
 

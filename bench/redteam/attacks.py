@@ -40,7 +40,7 @@ from redteam.sessions import (
 from redteam.suites import Client, Subject, behind_honest, completed
 
 STALLS = ("hiccup", "send-lag", "cpu-limit")
-"""Checks that may see that the generator stood still."""
+"""Checks that may see that the generator was paused."""
 
 WINDOW = (
     Attack(
@@ -186,31 +186,31 @@ FLOW = (
 LATE = (
     Attack(
         "stop-50",
-        "the generator stands still for 50 of 500 ms",
+        "the generator is paused for 50 of 500 ms",
         Http("fixed=9ms", "-c 64 -d 500ms --warmup 0", Stop(50, after_ms=200)),
         (refused_unless(percentile("p99")), crossed(*STALLS)),
     ),
     Attack(
         "stop-90",
-        "the generator stands still for 90 of 500 ms",
+        "the generator is paused for 90 of 500 ms",
         Http("fixed=9ms", "-c 64 -d 500ms --warmup 0", Stop(90, after_ms=200)),
         (refused_unless(percentile("p99"), throughput(within=0.05)), crossed(*STALLS)),
     ),
     Attack(
         "stop-9-of-100",
-        "the generator stands still for 9 of every 100 ms",
+        "the generator is paused for 9 of every 100 ms",
         Http("fixed=5.3ms", "-c 64 -d 3s --warmup 0", Stop(9, 100, 40)),
         (refused_unless(percentile("p99"), throughput(64 / 0.0054, 0.05)), crossed(*STALLS)),
     ),
     Attack(
         "stop-5-of-10",
-        "the generator stands still for 5 of every 10 ms",
+        "the generator is paused for 5 of every 10 ms",
         Http("fixed=9ms", "-c 64 -d 3s --warmup 0", Stop(5, 10, 400)),
         (refused_unless(throughput(7_100, 0.05)), crossed(*STALLS)),
     ),
     Attack(
         "stop-95-of-2000",
-        "1,000 connections, the generator stands still for 95 ms in 2 s",
+        "1,000 connections, the generator is paused for 95 ms in 2 s",
         Http("fixed=100ms", "-c 1000 -d 2s --warmup 0", Stop(95, after_ms=1000)),
         (refused_unless(percentile("p99")), crossed(*STALLS)),
     ),

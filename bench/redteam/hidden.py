@@ -113,7 +113,7 @@ HIDDEN = (
     ),
     Attack(
         "freeze-nine",
-        "everybody stands still for 440 ms of 9 s, answers of 50 ms",
+        "everybody is paused for 440 ms of 9 s, answers of 50 ms",
         Http("fixed=50ms freeze=440ms:9s", "-c 16 -d 18s"),
         (suspect, crossed("stall"), OMISSION),
     ),

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from oha import find_oha
+from built import find_built
 from process import BenchError, prepare
 from redteam.demands import LATE_MS, is_close
 from redteam.scenes import Http, Played
@@ -74,7 +74,7 @@ def find_rivals() -> tuple[list[Rival], dict[str, str]]:
     else:
         absent["wrk"] = "not installed (Debian: wrk)"
     try:
-        found.append(Rival("oha", _oha(find_oha(build=False)), read_oha))
+        found.append(Rival("oha", _oha(find_built("oha", build=False)), read_oha))
     except BenchError as error:
         absent["oha"] = str(error)
     if shutil.which("hey"):

@@ -1,7 +1,7 @@
 """Deadlines that are judged only after a last look at what has come by then.
 
 A thread that waits may be held up: a library in another thread holds the interpreter's lock for
-seconds, or the whole process stands still. What came meanwhile was not late; the front was.
+seconds, or the whole process is paused. What came meanwhile was not late; the front was.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def parse_rate(text: str) -> float:
 
 
 def _period_ns(text: str) -> int | None:
-    """Parse what a rate counts for: ``s``, ``m`` or ``100ms``; None if it is no time."""
+    """Parse what a rate counts for: ``s``, ``m`` or ``100ms``; None if it is not a time."""
     try:
         return parse_duration(text if text[0].isdigit() else f"1{text}")
     except ValueError:
@@ -142,7 +142,7 @@ def parse_stages(text: str, parse_value: Callable[[str], float]) -> tuple[Ramp, 
             _refuse_at(text, at, f"stage '{part.strip()}' has no @: write TIME@VALUE")
         ns = _parse_at(text, at, time_text, parse_duration, "a time")
         if ns == 0:
-            _refuse_at(text, at, f"stage '{part.strip()}' lasts no time at all")
+            _refuse_at(text, at, f"stage '{part.strip()}' lasts 0 s")
         first_text, dots, last_text = values.partition("..")
         first = _parse_at(text, value_at, first_text, parse_value, "a value")
         last_at = value_at + len(first_text) + len(dots)
@@ -152,7 +152,7 @@ def parse_stages(text: str, parse_value: Callable[[str], float]) -> tuple[Ramp, 
     if sum(stage.ns for stage in stages) > DURATION_NS_MAX:
         raise ValueError(f"'{text}' is too long: at most a day in all")
     if not any(stage.first or stage.last for stage in stages):
-        raise ValueError(f"'{text}' asks for nothing at all")
+        raise ValueError(f"'{text}' asks for nothing")
     return tuple(stages)
 
 

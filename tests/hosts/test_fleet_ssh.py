@@ -94,8 +94,8 @@ def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Se
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (None, "nothing was heard of it for "),
-        (signal.SIGSTOP, "nothing was heard of it for "),
+        (None, "nothing was heard from it for "),
+        (signal.SIGSTOP, "nothing was heard from it for "),
         (signal.SIGKILL, "signal 9 (SIGKILL)"),
     ],
     ids=["link down", "engine frozen", "engine killed"],

@@ -123,7 +123,7 @@ def ssh_that_leaves_a_file(folder: Path) -> dict[str, str]:
         (("--place", "ssh:h1", "--place", "ssh:h1"), "ssh:h1 is given twice"),
         (("--place", "ssh:h1", "--hosts", "3"), "--hosts is for a cluster, Ray or Kubernetes"),
         (("--lab", "none.toml"), "none.toml cannot be read"),
-        (("--place", "ssh:h1", "--lab", "none.toml"), "--lab and --place exclude each other"),
+        (("--place", "ssh:h1", "--lab", "none.toml"), "--lab and --place cannot be used together"),
     ],
 )
 def test_bad_places_get_a_line_and_a_hint_and_nothing_is_started(

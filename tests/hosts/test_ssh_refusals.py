@@ -87,7 +87,7 @@ OTHER_MACHINE = said_by_uname('case "$1" in -s) echo Linux;; *) echo aarch64;; e
 @pytest.mark.parametrize(
     ("spoil", "words", "hint"),
     [
-        (refuse_key, "h1 lets none of your keys in", "ssh-add"),
+        (refuse_key, "h1 accepts none of your keys", "ssh-add"),
         (change_host_key, "the key of h1 is not the one that ssh knows", "ssh-keygen -R"),
         (forget_host_key, "ssh does not know the key of h1", "log in once"),
         (
@@ -215,5 +215,5 @@ def test_a_log_in_that_sshd_drops_is_tried_again(
     with SshPlace("h1") as place:
         place.prepare(engine_path, Copying(note))
     assert lines
-    assert "h1, or a jump host on the way to it, dropped the log-in" in lines[0]
+    assert "h1, or a jump host on the way to it, dropped the login" in lines[0]
     assert "trying again in" in lines[0]

@@ -360,7 +360,7 @@ class Cluster:
         self._start(node.name, argv)
 
     def _restart(self, node: Node) -> None:
-        """Start a node anew; what the cluster thinks runs there does not."""
+        """Start a node again; what the cluster thinks runs there does not."""
         if node.name in self._processes:
             self._kill(node.name)
         for host in node.hosts:

@@ -176,7 +176,7 @@ def test_it_is_said_that_a_build_is_made_anew(subject: Subject) -> None:
     notes: list[str] = []
     forbid_to_run(built(subject).folder)
     build(subject, trueload_command=(), announce=notes.append)
-    assert notes == ["c/made: its build is no longer as it was made, and is made anew"]
+    assert notes == ["c/made: its build has changed, and is built again"]
 
 
 def old(path: Path) -> None:

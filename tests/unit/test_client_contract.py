@@ -261,7 +261,7 @@ CLIENTS = [
     ("dies", "kept: it closed its output: it ended with exit code 7"),
     ("hangs", "kept: no answer within 3 s"),
     ("floods", "kept: a line longer than 65536 bytes"),
-    ("stays", "kept: it goes on 3 s after the end of its input"),
+    ("stays", "kept: it goes on 3 s after its input ended"),
     ("leaves", "kept: it has ended, but leaves processes running"),
     ("trails", None),
     (

@@ -169,7 +169,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "cpu-limit": [
         ("ours counts nothing", {}, "n/a", "no cgroup of the reference server"),
         (
-            "ours stood still",
+            "ours was paused",
             limited(server_ns=S // 10),
             "fail",
             "the reference server was throttled for 10 %",
@@ -178,7 +178,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "subject-cpu-limit": [
         ("nobody counts", {}, "n/a", "no cgroup of the client"),
         (
-            "the client stood still",
+            "the client was paused",
             limited(client_ns=S // 20),
             "pass",
             "the client was throttled for 5 %",

@@ -517,7 +517,7 @@ def test_a_side_may_be_the_json_of_pairs(tmp_path: Path) -> None:
 def test_a_file_that_is_no_run_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    complaint = "is no JSON" if text in ("", "{") else "holds no run that this version can read"
+    complaint = "is not JSON" if text in ("", "{") else "holds no run that this version can read"
     with pytest.raises(UserError, match=complaint) as caught:
         read_side(str(path), None)
     assert "\n" not in caught.value.message

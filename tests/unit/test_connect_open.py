@@ -71,7 +71,7 @@ def test_a_search_begins_at_the_rate_of_connections() -> None:
     ],
 )
 def test_what_does_not_go_with_it_is_refused(flags: dict[str, Any], other: str) -> None:
-    with pytest.raises(UserError, match=f"--connect-open and {other} exclude each other"):
+    with pytest.raises(UserError, match=f"--connect-open and {other} cannot be used together"):
         job(**flags)
 
 

@@ -176,7 +176,7 @@ def test_a_dropped_log_in_is_tried_again(
     def connect(destination: str, *rest: Any, **more: Any) -> Any:
         tries.append(destination)
         if len(tries) <= failures:
-            raise DroppedError("h1 dropped the log-in", "raise MaxStartups")
+            raise DroppedError("h1 dropped the login", "raise MaxStartups")
         return "connected"
 
     monkeypatch.setattr(logins, "Connection", connect)
@@ -194,4 +194,4 @@ def test_a_dropped_log_in_is_tried_again(
     for number, pause_s in enumerate(patient.pauses_s, 1):
         usual_s = logins.pause_after(number)
         assert 0.5 * usual_s <= pause_s <= 1.5 * usual_s
-    assert all("h1 dropped the log-in; trying again in" in line for line in lines)
+    assert all("h1 dropped the login; trying again in" in line for line in lines)

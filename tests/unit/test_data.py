@@ -65,7 +65,7 @@ def test_columns_are_found_in_headers_and_bodies(tmp_path: Path) -> None:
         ("a.csv", CSV, "/{random}{{name}", "no request uses a column", "write {name}"),
         ("a.csv", CSV, "/{name}{counter}", "trueload's own number", "otherwise"),
         ("a.csv", "", "/{name}", "has no rows", "first row names"),
-        ("a.csv", '"name\n', "/{name}", "line 1 is no header", "double quotes"),
+        ("a.csv", '"name\n', "/{name}", "line 1 is not a header", "double quotes"),
         ("a.txt", CSV, "/{name}", "does not say by its name", ".csv, .tsv, .jsonl or .ndjson"),
         ("a.jsonl", "", "/{name}", "has no rows", '{"name"'),
         ("a.jsonl", "\n[1]\n", "/{name}", "line 2 is not a JSON object", '{"name"'),
@@ -126,9 +126,9 @@ def test_rows_that_are_sent_once_leave_none_for_a_warm_up(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"warmup": 10**9}, "--warmup and --data-order unique exclude each other"),
-        ({"repeat": 3}, "--repeat and --data-order unique exclude each other"),
-        ({"limit": "p99<1s"}, "--limit and --data-order unique exclude each other"),
+        ({"warmup": 10**9}, "--warmup and --data-order unique cannot be used together"),
+        ({"repeat": 3}, "--repeat and --data-order unique cannot be used together"),
+        ({"limit": "p99<1s"}, "--limit and --data-order unique cannot be used together"),
     ],
 )
 def test_what_would_send_a_row_again_is_refused(

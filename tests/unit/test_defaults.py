@@ -93,12 +93,12 @@ def test_a_table_is_of_one_command() -> None:
         ({"http": 3}, "trueload.toml: 'http' is not a table", "write a table for each command"),
         (
             {"http": {"conections": 3}},
-            "trueload.toml: 'conections' is no option: trueload http has no --conections",
+            "trueload.toml: 'conections' is not an option: trueload http has no --conections",
             "did you mean --connections?",
         ),
-        ({"http": {"help": True}}, "'help' is no option", "--help"),
+        ({"http": {"help": True}}, "'help' is not an option", "--help"),
         ({"http": {"strict": "yes"}}, "--strict is 'yes', and is either given or not", "True"),
-        ({"http": {"connections": {"a": 1}}}, "--connections cannot be a dict", "as a text"),
+        ({"http": {"connections": {"a": 1}}}, "--connections cannot be a dict", "as text"),
     ],
 )
 def test_a_mistake_in_the_file_gets_a_line_and_a_hint(
@@ -113,7 +113,7 @@ def test_a_mistake_in_the_file_gets_a_line_and_a_hint(
 @pytest.mark.parametrize(
     ("variable", "text", "message"),
     [
-        ("TRUELOAD_HTTP_CONECTIONS", "4", "is no option: trueload http has no --conections"),
+        ("TRUELOAD_HTTP_CONECTIONS", "4", "is not an option: trueload http has no --conections"),
         (
             "TRUELOAD_HTTP_STRICT",
             "maybe",
@@ -191,5 +191,5 @@ def test_a_file_that_others_can_change_is_passed_over_and_told(folder: Path) -> 
     assert find_config(folder, {}, notes.append) is None
     assert len(notes) == 1
     assert notes[0].startswith("trueload.toml is not used: ")
-    assert f"set TRUELOAD_CONFIG={path} to use it all the same" in notes[0]
+    assert f"set TRUELOAD_CONFIG={path} to use it anyway" in notes[0]
     assert found_in(folder, {"TRUELOAD_CONFIG": str(path)}) is not None

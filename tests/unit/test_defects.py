@@ -16,7 +16,7 @@ def test_every_defect_has_a_head_and_can_be_put_back(patch: Path) -> None:
     assert defects.Defect.read(patch).title.endswith(".")
     check = ["git", "apply", "--check", str(patch)]
     applied = subprocess.run(check, cwd=defects.ROOT, capture_output=True, text=True, check=False)
-    assert applied.returncode == 0, f"make it anew against the code: {applied.stderr}"
+    assert applied.returncode == 0, f"make it again against the code: {applied.stderr}"
 
 
 def test_a_patch_without_a_head_is_refused(tmp_path: Path) -> None:

@@ -95,13 +95,13 @@ def test_each_place_of_a_message_can_be_told_from_its_neighbours() -> None:
         ({"where": "127.0.0.1:80\n"}, "is not HOST:PORT"),
         ({"where": "::1:80"}, "more than one colon"),
         ({"where": "h:0"}, "not a port"),
-        ({"where": "h:80", "size": 5, "data": Path("/dev/null")}, "exclude each other"),
+        ({"where": "h:80", "size": 5, "data": Path("/dev/null")}, "cannot be used together"),
         ({"where": "h:80", "data": Path("/dev/null")}, "is empty"),
         ({"where": "h:80", "data": Path("/dev/zero")}, "too large"),
         ({"where": "h:80", "data": Path("/nowhere")}, "cannot be read"),
         ({"where": "h:80", "half_close": True}, "there is no --close"),
-        ({"where": "h:80", "close": True, "pipeline": 2}, "exclude each other"),
-        ({"where": "h:80", "limit": "p99<1ms", "requests": 5}, "exclude each other"),
+        ({"where": "h:80", "close": True, "pipeline": 2}, "cannot be used together"),
+        ({"where": "h:80", "limit": "p99<1ms", "requests": 5}, "cannot be used together"),
     ],
 )
 def test_flags_that_contradict_are_refused_in_one_line(flags: dict[str, Any], why: str) -> None:

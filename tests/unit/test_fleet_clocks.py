@@ -202,7 +202,7 @@ def test_a_host_whose_clients_lose_messages_is_named() -> None:
 def test_text_and_tables_say_how_exact_the_times_are() -> None:
     record = of_two(MS // 5)
     lines = host_lines(record)
-    assert lines[1] == "times between hosts are right to within 200 us, 20 % of the median"
+    assert lines[1] == "times between hosts are accurate to within 200 us, 20 % of the median"
     assert "1,000 deliveries, p50 1.00 ms, p95 1.00 ms" in lines[2]
     grid = host_grid(record)
     own = record.hosts[1].deliveries

@@ -121,7 +121,7 @@ def test_a_curl_command_sets_the_redirects_and_the_timeout_unless_a_flag_does() 
         ({"form": ["x=a;type=text"]}, "has a type= that cannot be sent"),
         ({"form": ["x=a;headers=@file"]}, "has a headers= that cannot be sent"),
         ({"form": ["x=a;filename='b\r\nX: y'"]}, "has a filename= that cannot be sent"),
-        ({"form": ["x=y"], "body": "z"}, "--form and a body exclude each other"),
+        ({"form": ["x=y"], "body": "z"}, "--form and a body cannot be used together"),
         ({"form": ["x=y"], "curl": "curl http://h/", "url": None}, "--curl and --form"),
         ({"form": ["x=y"], "replay": (Path("log"),)}, "--replay and --form"),
         ({"form": ["x=y"], "targets": Path("t")}, "--targets and --form"),

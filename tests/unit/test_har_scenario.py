@@ -202,7 +202,7 @@ def test_a_body_that_is_no_text_is_put_beside_the_scenario(
     assert run(["import", "har", str(tmp_path / "session.har")]) == 2
     seen = capsys.readouterr()
     assert seen.out == ""
-    assert seen.err.splitlines()[0].endswith("has bodies that are no text: 1")
+    assert seen.err.splitlines()[0].endswith("has bodies that are not text: 1")
 
 
 def test_a_form_made_of_its_fields_is_told_in_the_scenario(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def test_the_lines_of_a_file_are_headers(file: Path, content: bytes, found: list
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"X: a\nsecret", "line 2 is no header"),
-        (b"\n@other", "line 2 is no header"),
+        (b"X: a\nsecret", "line 2 is not a header"),
+        (b"\n@other", "line 2 is not a header"),
         (b"X: \xff", "not UTF-8 at byte 4"),
         (None, "cannot be read"),
     ],

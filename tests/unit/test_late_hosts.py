@@ -63,7 +63,7 @@ def test_a_range_that_does_not_fit_the_hosts_is_refused(
 
 
 def test_a_lab_takes_no_range(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--lab and --hosts exclude each other"):
+    with pytest.raises(UserError, match="--lab and --hosts cannot be used together"):
         read_placement(hosts=HostRange(1, 2), lab=tmp_path / "places.toml")
 
 
@@ -76,11 +76,11 @@ def sent(path: str = "/") -> Traffic:
     [
         (Load(), "/", {"--limit": None, "--repeat": False}, None),
         (Load(connections=3), "/{random}", {}, None),
-        (Load(), "/", {"--limit": "p99<10ms"}, "2..3 and --limit exclude each other"),
-        (Load(), "/{counter}", {}, "{counter} exclude"),
-        (Load(stop=Requests(count=5)), "/", {}, "--requests exclude"),
-        (Load(idle=(10,)), "/", {}, "--idle exclude"),
-        (Load(connect_open=True), "/", {}, "--connect-open exclude"),
+        (Load(), "/", {"--limit": "p99<10ms"}, "2..3 and --limit cannot be used together"),
+        (Load(), "/{counter}", {}, "{counter} cannot be used together"),
+        (Load(stop=Requests(count=5)), "/", {}, "--requests cannot be used together"),
+        (Load(idle=(10,)), "/", {}, "--idle cannot be used together"),
+        (Load(connect_open=True), "/", {}, "--connect-open cannot be used together"),
         (Load(pacing=Closed(active=(make_stage(1, 1, 2),))), "/", {}, "--stages-of connections"),
         (Load(connections=2), "/", {}, "2 connections are too few for 3 hosts"),
     ],

@@ -26,9 +26,9 @@ OPEN = {"plan": GOOD.plan.model_copy(update={"window": staged((OK, OK))})}
 FIVE_MS: Mapping[float, int] = {5: 9_890, 52: 110}
 
 CASES: list[tuple[str, dict[str, Any], Status, str]] = [
-    ("none", {}, "pass", "the generator never stood still"),
+    ("none", {}, "pass", "the generator was never paused"),
     ("one turn of the scheduler", {**stopped(3, 1, 64), **answers({5: 9_990, 8: 10})}, "pass",
-     "stood still 1 time, for 3.00 ms in all (0.3 % of the window), while 64 requests waited"),
+     "was paused 1 time, for 3.00 ms in all (0.3 % of the window), while 64 requests waited"),
     # Throughput: thresholds of 2 and 5 % of the window.
     ("2 % of a closed loop", stopped(20, 1, 10), "pass", "2 % of the window"),
     ("above", stopped(21, 1, 10), "warn", "2.1 % of the window"),
@@ -69,10 +69,10 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
     # Waits for a CPU that other processes or a CPU limit caused.
     ("it waited for others", queued(9, 9, 64, FOR_OTHERS), "fail", "8.1 % of the window"),
     ("it waited for the server", {**queued(9, 9, 64, FOR_THE_SERVER), **SHARED}, "pass",
-     "never stood still"),
+     "was never paused"),
     ("the server has a CPU of its own", queued(9, 9, 64, FOR_THE_SERVER), "fail",
      "8.1 % of the window"),
-    ("it is not known for whom", {**queued(9, 9, 64, None), **SHARED}, "pass", "never stood still"),
+    ("it is not known for whom", {**queued(9, 9, 64, None), **SHARED}, "pass", "was never paused"),
     ("half of the waits were for others", {
         **queued(9, 9, 64, CpuWait(share=0.1, for_others=0.05)), **SHARED},
      "warn", "4 % of the window"),
@@ -88,7 +88,7 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
      "of the window"),
     ("the kernel tells no waits", {"generator": GENERATOR.model_copy(update={
         "lateness": Lateness(stopped=stalls(50, 2, 64))})}, "n/a", "the kernel does not say"),
-    ("several threads stood still for a part each", stopped(51, 1, 10, threads=4), "pass",
+    ("several threads were paused for a part each", stopped(51, 1, 10, threads=4), "pass",
      "1.3 % of the window"),
     ("the engine died", {"generator": GENERATOR.model_copy(update={"lateness": None})}, "n/a",
      "before it could say"),

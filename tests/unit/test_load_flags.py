@@ -67,13 +67,13 @@ def test_stages_of_connections_are_a_closed_loop_with_the_most_of_them() -> None
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"duration_ns": S, "requests": 5}, "--duration and --requests exclude each other"),
-        ({"rate_per_s": 5, "stages": "1s@5"}, "--rate and --stages exclude each other"),
-        ({"duration_ns": S, "stages": "1s@5"}, "--duration and --stages exclude each other"),
-        ({"requests": 5, "stages": "1s@5"}, "--requests and --stages exclude each other"),
+        ({"duration_ns": S, "requests": 5}, "--duration and --requests cannot be used together"),
+        ({"rate_per_s": 5, "stages": "1s@5"}, "--rate and --stages cannot be used together"),
+        ({"duration_ns": S, "stages": "1s@5"}, "--duration and --stages cannot be used together"),
+        ({"requests": 5, "stages": "1s@5"}, "--requests and --stages cannot be used together"),
         (
             {"connections": 5, "stages": "1s@5", "stages_of": "connections"},
-            "--connections and --stages-of connections exclude each other",
+            "--connections and --stages-of connections cannot be used together",
         ),
         ({"stages_of": "rate"}, "--stages-of is given, but no --stages"),
         ({"arrivals": "poisson"}, "--arrivals needs an open loop"),

@@ -36,10 +36,10 @@ def alone(index: int, what: str) -> Loss:
 
 
 def silent_alone(index: int) -> Loss:
-    return alone(index, "nothing was heard of it for 1.6 s")
+    return alone(index, "nothing was heard from it for 1.6 s")
 
 
-ALL_SILENT = "the way to all 3 hosts is lost: nothing was heard of any of them for 1.6 s"
+ALL_SILENT = "the way to all 3 hosts is lost: nothing was heard from any of them for 1.6 s"
 NO_WAY: dict[int, str] = {}
 ALL_BY_JUMP = dict.fromkeys(range(3), JUMP)
 TWO_BY_JUMP = {0: JUMP, 1: JUMP}
@@ -67,7 +67,7 @@ CASES: list[tuple[str, list[LifeSign], dict[int, str], list[Loss]]] = [
         [
             Loss(
                 (0, 1, 2),
-                "the way to all 3 hosts through the jump host j is lost: nothing was heard of any"
+                "the way to all 3 hosts through the jump host j is lost: nothing was heard from any"
                 " of them for 1.6 s",
                 of_way=True,
             )

@@ -75,7 +75,7 @@ def test_hosts_lost(
 
 def test_no_host_is_blamed_for_its_way() -> None:
     record = good_record(hosts=tuple(map(unreached, "ab")), trouble=WAY)
-    assert all(line.endswith("lost with its way") for line in host_lines(record)[-2:])
+    assert all(line.endswith("lost with its connection") for line in host_lines(record)[-2:])
     assert "reached through" in CHECKS["hosts-lost"].remedy_for(record)
 
 

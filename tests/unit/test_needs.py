@@ -20,12 +20,12 @@ ASKED = "Some tests need Debian packages that are missing: chromium ldc\n"
 def test_the_summary_counts_each_test_once_and_says_how_to_get_what_it_needs() -> None:
     skipped = [("go", "a"), ("chromium", "b"), ("chromium", "c"), ("chromium", "b"), ("root", "d")]
     assert needs.summary(skipped) == (
-        "skipped for want of a package or a tool:\n"
+        "skipped, as a package or a tool is missing:\n"
         "     2 for chromium: apt-get install chromium\n"
         "     1 for go: Go 1.24 or newer from https://go.dev/dl\n"
         "     1 for root: run as root"
     )
-    assert needs.summary([]) == "skipped for want of a package or a tool: no tests"
+    assert needs.summary([]) == "skipped, as a package or a tool is missing: no tests"
 
 
 def test_every_need_can_be_checked_and_has_a_cure() -> None:

@@ -173,5 +173,5 @@ def test_what_is_no_time_is_named_as_it_was_written(text: str) -> None:
 
 
 def test_no_time_at_all_is_none() -> None:
-    with pytest.raises(ValueError, match="'0' is no time at all"):
+    with pytest.raises(ValueError, match="'0' must be greater than 0"):
         positive_span("0")

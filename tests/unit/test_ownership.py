@@ -186,7 +186,7 @@ def test_what_everybody_can_write_is_passed_over(
     assert folder != home / kind
     assert line.startswith(f"{home / kind} is not used: {open_folder} can be written by everybody")
     assert "chmod" in line
-    assert line.endswith(f"; set TRUELOAD_HOME={home} to use it all the same")
+    assert line.endswith(f"; set TRUELOAD_HOME={home} to use it anyway")
     monkeypatch.setenv("TRUELOAD_HOME", str(home))
     assert found(kind) == (home / kind, []), "what the user names is the user's decision"
     monkeypatch.delenv("TRUELOAD_HOME")

@@ -65,19 +65,19 @@ def test_a_place_is_what_is_written(text: str, place: Named) -> None:
         ("ssh", "not a place"),
         ("ssh:", "not a host"),
         ("ssh:me@", "not a host"),
-        ("ssh:@h", "not the name of a user"),
+        ("ssh:@h", "not a user's name"),
         ("ssh:-oProxyCommand=id", "begins with '-'"),
         ("ssh:me@-oProxyCommand=id", "begins with '-'"),
         ("ssh:-l@h", "begins with '-'"),
         ("ssh://me@h:22", "a port goes into your ssh config"),
         ("ssh:h;id", "not a host"),
         ("ssh:$(id)", "not a host"),
-        ("ssh:`id`@h", "not the name of a user"),
+        ("ssh:`id`@h", "not a user's name"),
         ("ssh:h|id", "not a host"),
         ("ssh:h id", "not a host"),
         ("ssh:h\nid", "not a host"),
         ("ssh:h\n", "not a host"),
-        ("ssh:a@b@h", "not the name of a user"),
+        ("ssh:a@b@h", "not a user's name"),
         ("ssh:%h", "not a host"),
         ("ssh:h:22", "not a host"),
         ("ssh:a:22", "not a host"),
@@ -96,10 +96,10 @@ def test_a_place_is_what_is_written(text: str, place: Named) -> None:
         ("exec:''", "names no command"),
         ("exec:sh -c 'x", "cannot be split into words: No closing quotation"),
         ("exec:a\nb", "a character that cannot be printed"),
-        ("k8s:", "is not the name of a namespace"),
-        ("k8s:-n", "is not the name of a namespace"),
-        ("k8s:Load", "small letters, digits and - are"),
-        ("k8s:load\n", "is not the name of a namespace"),
+        ("k8s:", "is not a namespace's name"),
+        ("k8s:-n", "is not a namespace's name"),
+        ("k8s:Load", "use lower-case letters, digits and -"),
+        ("k8s:load\n", "is not a namespace's name"),
         ("k8s:load/deployment/x", "write k8s:NAMESPACE/statefulset/NAME"),
         ("k8s:load/statefulset/--all", "names no set"),
         ("k8s:load/statefulset/x?a=b", "names no set"),
@@ -231,7 +231,10 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
         ),
         ('[[generators]]\nplace = "local"\n[server]\nport = 1', ("'server.port'", "address")),
         ('[[generators]]\nplace = "local"\n[server]\nplace = "ray"', ("server.place", "Ray")),
-        ('[[generators]]\nplace = "ssh:a"\ngroup = "a b"', ("generators[0].group", "not the name")),
+        (
+            '[[generators]]\nplace = "ssh:a"\ngroup = "a b"',
+            ("generators[0].group", "not a group's name"),
+        ),
         ("[[generators", ("not TOML",)),
         ("a = " + "[" * 2000, ("nested too deeply",)),
     ],
@@ -280,9 +283,9 @@ def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) -> None:
     lab = written(tmp_path, LAB)
     assert choose_places(lab=lab) == read_lab(lab)
-    with pytest.raises(UserError, match="--lab and --place exclude"):
+    with pytest.raises(UserError, match="--lab and --place cannot be used together"):
         choose_places(generators("local"), lab=lab)
-    with pytest.raises(UserError, match="--lab and --hosts exclude"):
+    with pytest.raises(UserError, match="--lab and --hosts cannot be used"):
         choose_places(hosts=2, lab=lab)
     assert choose_places(lab=lab, server=ThisMachine()).server == ServerHost(place=ThisMachine())
     assert choose_places(lab=lab, server=SshHost("big")).server == read_lab(lab).lab_server

@@ -44,7 +44,9 @@ def test_without_ray_the_hint_says_how_to_install_it(
 
 @pytest.mark.parametrize("address", ["ray://", "ray://host:port"])
 def test_what_is_no_address_gets_a_line(address: str) -> None:
-    with pytest.raises(UserError, match=f"'{address}' is no address of a Ray cluster") as caught:
+    with pytest.raises(
+        UserError, match=f"'{address}' is not an address of a Ray cluster"
+    ) as caught:
         reserve(address, 1)
     assert "\n" not in caught.value.message + caught.value.hint
 

@@ -99,5 +99,5 @@ def test_a_step_may_not_expect_a_redirect_that_is_followed(tmp_path: Path) -> No
 def test_follow_needs_connections_that_are_not_opened_by_the_load() -> None:
     check_load(3, connect_open=False)
     check_load(None, connect_open=True)
-    with pytest.raises(UserError, match="--follow and --connect-open exclude each other"):
+    with pytest.raises(UserError, match="--follow and --connect-open cannot be used together"):
         check_load(3, connect_open=True)

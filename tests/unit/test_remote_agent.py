@@ -36,13 +36,13 @@ from trueload.runner.remote_agent import RemoteAgent
 from trueload.runner.remote_host import RemoteProcesses
 from waiting import has_ended, wait_until
 
-DROPPED = "dropped the log-in"
+DROPPED = "dropped the login"
 
 
 @pytest.mark.parametrize(
     ("output", "words", "may_pass"),
     [
-        ("me@h: Permission denied (publickey).", "lets none of your keys in", True),
+        ("me@h: Permission denied (publickey).", "accepts none of your keys", True),
         ("Host key verification failed.", "does not know the key", False),
         (
             "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",

@@ -226,7 +226,7 @@ def test_several_runs_stand_side_by_side_with_ratios_to_the_first(store: Store) 
     one, two = put(store, read("http")), put(store, read("http"))
     page = html(store, one, two)
     shown = text_of(page)
-    assert "2 runs stand side by side" in shown
+    assert "2 runs are shown side by side" in shown
     assert f"{two.id} against {one.id}" in shown
     assert one.id in shown
     assert two.id in shown
@@ -334,7 +334,7 @@ def test_a_run_in_which_all_failed_renders_and_says_so(store: Store) -> None:
     page = html(store, put_records(store, [no_answer()]))
     assert_inert(page)
     assert "invalid" in text_of(page)
-    assert "is invalid, so its figures stand for nothing: errors: 10,000 of" in text_of(page)
+    assert "is invalid, so its figures mean nothing: errors: 10,000 of" in text_of(page)
     assert "came to" not in text_of(page), "no figure stands before the reason"
 
 
@@ -422,7 +422,7 @@ def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:
         ),
         (
             (entry("a", 9, 11), entry("b", 90, 99, verdict="invalid", why="errors: 80 %")),
-            "b is invalid, so its figures stand for nothing: errors: 80 %.",
+            "b is invalid, so its figures mean nothing: errors: 80 %.",
         ),
         ((entry("a", 9, 11), entry("b", 90, 99, trap=True, why="w")), "b is a trap, measured to"),
         ((entry("a", 9, 11, verdict="suspect", why="noise: x"),), "a is suspect: noise: x."),

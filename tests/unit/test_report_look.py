@@ -113,11 +113,11 @@ def test_tiles_of_a_comparison_have_its_word_and_its_ratio(store: Store) -> None
 
 def test_of_an_invalid_run_the_reason_comes_first_and_its_figures_are_grey(store: Store) -> None:
     view = view_of(store, "targets")
-    assert view.words[0].startswith("http://127.0.0.1:18555 is invalid, so its figures stand for")
+    assert view.words[0].startswith("http://127.0.0.1:18555 is invalid, so its figures mean")
     assert not [tile for tile in view.tiles if not tile.void and not tile.mark]
     assert all(part.void for part in view.parts)
     page = html(store, put(store, read("targets")))
-    assert page.index("stand for nothing") < page.index('class="tiles"')
+    assert page.index("mean nothing") < page.index('class="tiles"')
     assert '<section id="load-1" class="void">' in page
     assert '<tr class="void">' in page
     assert not any(tile.void for tile in view_of(store, "http").tiles)

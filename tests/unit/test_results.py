@@ -81,7 +81,7 @@ def test_of_several_trials_the_median_counts_and_the_worst_check() -> None:
 
 
 def test_a_percentile_that_is_none_is_refused() -> None:
-    with pytest.raises(UserError, match="'p100x' is no percentile"):
+    with pytest.raises(UserError, match="'p100x' is not a percentile"):
         GOOD.latency.percentile("p100x")
 
 

@@ -60,7 +60,7 @@ def test_the_ratio_has_an_interval_and_a_word(found: AbResult) -> None:
 def test_a_figure_that_was_not_compared_yet_is_compared(found: AbResult) -> None:
     assert "p99.95" not in found.ratios
     assert found.of("p99.95").ratio is not None
-    with pytest.raises(UserError, match="'speed' is nothing to compare") as refused:
+    with pytest.raises(UserError, match="'speed' is not a metric to compare") as refused:
         found.of("speed")
     assert "throughput, mean" in refused.value.hint
 
@@ -127,7 +127,7 @@ def test_a_run_of_the_store_keeps_the_metric_that_was_named(
 def test_a_run_without_a_whole_pair_is_none(store: Store) -> None:
     value = read("ab")
     value["rows"] = value["rows"][:1]
-    with pytest.raises(UserError, match="holds no whole pair"):
+    with pytest.raises(UserError, match="has no complete pair"):
         load_run(store, put(store, value).id)
 
 

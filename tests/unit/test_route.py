@@ -91,7 +91,7 @@ def test_what_is_about_tcp_does_not_go_with_a_socket_file(other: str) -> None:
     given = ("127.0.0.1",)
     overrides = given if other == "overrides" else ()
     local_addresses = given if other == "local_addresses" else ()
-    with pytest.raises(UserError, match="exclude each other"):
+    with pytest.raises(UserError, match="cannot be used together"):
         make_route(unix="/a", overrides=overrides, local_addresses=local_addresses)
 
 

@@ -41,7 +41,7 @@ def test_a_file_is_read_up_to_a_limit_also_where_it_does_not_say_its_size(
     monkeypatch.setattr(run_files, "FILE_BYTES_MAX", 1000)
     path, pipe = tmp_path / "run.json", tmp_path / "pipe.json"
     os.mkfifo(pipe)
-    for size, complaint in ((0, "is no JSON"), (1000, "is no JSON"), (1001, "is too large")):
+    for size, complaint in ((0, "is not JSON"), (1000, "is not JSON"), (1001, "is too large")):
         path.write_bytes(b"x" * size)
         with pytest.raises(UserError, match=complaint):
             read_side(str(path), None)

@@ -118,7 +118,7 @@ REFUSED = [
     (step(more='think = "soon"'), "'think'", "100ms..300ms"),
     (step(more="repeat = 0"), "'repeat'", "write for example 3"),
     (step(more="expect = { status = 99 }"), "not a final status code", "200"),
-    (step(body="a", body_file="b"), "exclude each other", "keep one"),
+    (step(body="a", body_file="b"), "cannot be used together", "keep one"),
 ]
 
 

@@ -411,7 +411,7 @@ def test_a_search_is_read_back_from_what_is_stored_of_it() -> None:
         ),
         (failing("send-lag", histograms=SLOW), 4, "the generator sent late at every load"),
         (failing("noise", histograms=SLOW), 4, "other processes held it up at every load"),
-        (failing("hiccup", histograms=SLOW), 4, "the generator stood still at every load"),
+        (failing("hiccup", histograms=SLOW), 4, "the generator was paused at every load"),
         (
             failing("generator-limit", histograms=SLOW),
             4,
@@ -420,7 +420,7 @@ def test_a_search_is_read_back_from_what_is_stored_of_it() -> None:
         (
             good_record(trouble=Trouble(kind="died", what="the engine died")),
             4,
-            "the generator broke down at every load",
+            "the generator failed at every load",
         ),
     ],
 )

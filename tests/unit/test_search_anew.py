@@ -1,4 +1,4 @@
-"""Stored searches that are judged anew: today's rules might have taken other steps."""
+"""Stored searches that are judged again: today's rules might have taken other steps."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_whatever_is_said_of_the_steps_now_it_has_a_result_or_none(
 ) -> None:
     bounds = Bounds(start=4, floor=1, ceiling=64, whole=True, step=step)
     chance = random.Random(seed)
-    anew = [
+    again = [
         replace(each, outcome=chance.choice((each.outcome, *OUTCOMES)))
         for each in taken(bounds, largest)
     ]
-    done = decide(bounds, anew)
+    done = decide(bounds, again)
     if isinstance(done, SafeLoad):
-        assert done.load == anew[-1].load
+        assert done.load == again[-1].load
         assert done.above is None or done.above > done.load
 
 

@@ -124,13 +124,13 @@ def searched(record: Record, before: int = 0) -> tuple[SearchPlan, list[Record]]
         (
             0,
             "none",
-            "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s, and not one"
+            "no load keeps to p99<10ms and errors<1%; the lowest tried was 1 request/s, and no"
             " request was ok: timeout.first_byte",
         ),
         (
             2,
             "gone",
-            "the server no longer answered at 2,000 requests/s: not one request was ok:"
+            "the server no longer answered at 2,000 requests/s: no request was ok:"
             " timeout.first_byte; 2,000 requests/s had kept p99<10ms and errors<1%, not confirmed",
         ),
     ],
@@ -154,7 +154,7 @@ def test_so_it_does_where_our_side_spoiled_each_step() -> None:
     taken = list(run_steps(plan, lambda following, ns: record))
     text = search_json(plan, taken, None, interrupted=False)["result"]["sentence"]
     assert text.startswith("other processes held it up at every load")
-    assert text.endswith("1 request/s, and not one request was ok: timeout.first_byte")
+    assert text.endswith("1 request/s, and no request was ok: timeout.first_byte")
 
 
 def test_a_good_answer_in_the_warmup_is_one() -> None:

@@ -56,5 +56,5 @@ def test_what_is_asked_for_and_not_there_is_an_error(name: str, expected: str) -
 def test_stages_are_not_paired() -> None:
     check_paired(None, paired=False)
     check_paired("reference", paired=True)
-    with pytest.raises(UserError, match="--pair reference and stages exclude each other"):
+    with pytest.raises(UserError, match="--pair reference and stages cannot be used together"):
         check_paired("reference", paired=False)

@@ -434,7 +434,7 @@ def test_a_run_of_2000_cells_is_summed_up_in_bounded_memory() -> None:
     text = samples.good_record().model_dump_json(by_alias=True)
 
     def rows() -> Iterator[Row]:
-        """Each record anew, as the store reads them: kept, they would fill 20 MB and more."""
+        """Each record again, as the store reads them: kept, they would fill 20 MB and more."""
         number = 0
         for each in made.subjects:
             for load in made.loads:

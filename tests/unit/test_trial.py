@@ -68,7 +68,7 @@ def play(
 @pytest.mark.parametrize(
     ("script", "kind", "what"),
     [
-        ("die_in_the_window", "died", "signal 9 (SIGKILL), perhaps of the kernel, for want of mem"),
+        ("die_in_the_window", "died", "signal 9 (SIGKILL), perhaps from the kernel, because mem"),
         ("run_out_of_memory", "memory", "the engine ran out of memory in the window phase"),
         ("abort_in_the_window", "died", "signal 6 (SIGABRT); its last words: memory is fine"),
         ("fall_silent", "silent", "said nothing"),

@@ -1,4 +1,4 @@
-"""Percentiles that are upper bounds, because requests waited for a generator that stood still."""
+"""Percentiles that are upper bounds, because requests waited for a generator that was paused."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ def test_what_is_no_method_is_refused(method: str) -> None:
 def test_two_ways_to_name_a_user_exclude_each_other() -> None:
     assert request(user="a:b").headers == (("Authorization", "Basic YTpi"),)
     assert request("http://a:b@h/").headers == (("Authorization", "Basic YTpi"),)
-    header = "a user and an Authorization header exclude each other"
+    header = "a user and an Authorization header cannot be used together"
     for changes, complaint in (
         ({"url": "http://a@h/", "user": "b:c"}, "--user and the URL both name a user"),
         ({"user": "b:c", "headers": ("Authorization: x",)}, header),

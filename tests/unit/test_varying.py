@@ -211,7 +211,7 @@ def test_with_expect_same_any_second_kind_fails() -> None:
 
 def test_it_says_why_it_cannot_tell() -> None:
     assert check_varying(record_of()).status == "n/a"
-    assert "held against the one expected" in check_varying(record_of()).why
+    assert "compared with the expected one" in check_varying(record_of()).why
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_a_flow_is_steady_if_no_stretch_of_it_differs(
 def test_a_turn_of_the_scheduler_is_no_change_of_the_server_s(
     window_ns: int, status: Status
 ) -> None:
-    # The server stands still for 2.9 ms of a 24 ms window, and for 7.2 ms of a 60 ms one.
+    # The server is paused for 2.9 ms of a 24 ms window, and for 7.2 ms of a 60 ms one.
     record = window(lambda at: 0 if 0.4 < at < 0.52 else 1, window_ns=window_ns)
     check = check_of(record, "steady-state")
     assert check.status == status, check

@@ -39,7 +39,7 @@ def with_sessions(ok: int, failed: int = 0, unfinished: int = 0, skipped: int = 
 @pytest.mark.parametrize(
     ("record", "status", "why"),
     [
-        (GOOD, "n/a", "no scenario"),
+        (GOOD, "n/a", "not a scenario"),
         (with_sessions(1000, unfinished=64), "pass", "0 of 1,000 sessions failed"),
         (with_sessions(10_000, failed=9), "pass", "9 of 10,009"),
         (with_sessions(999, failed=1, skipped=4), "warn", "and 4 requests behind the failures"),

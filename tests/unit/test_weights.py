@@ -79,7 +79,7 @@ def test_a_bad_weight_is_one_line_and_a_hint(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError) as refused:
         read_lab(path)
     assert refused.value.message.startswith(f"{path}: generators[0].weight: ")
-    assert refused.value.message.endswith("is not a weight: whole numbers from 1 to 100 are")
+    assert refused.value.message.endswith("is not a weight: use a whole number from 1 to 100")
     assert "\n" not in refused.value.message
     assert refused.value.hint
 

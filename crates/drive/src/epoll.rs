@@ -345,7 +345,7 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
-    /// Registers the socket anew: whatever is ready now is reported in the next batch.
+    /// Registers the socket again: whatever is ready now is reported in the next batch.
     fn arm_again(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let wanted = interest(token, socket.reading_paused);

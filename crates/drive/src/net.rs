@@ -94,7 +94,7 @@ pub trait Net {
     /// The clock, read once per batch of events, in ns.
     fn now_ns(&self) -> u64;
 
-    /// Reads the clock anew, for a program that does much at one moment.
+    /// Reads the clock again, for a program that does much at one moment.
     fn read_clock(&mut self);
 
     /// Keeps the thread busy for so long, in ns.

@@ -334,7 +334,7 @@ impl Role {
         let phase = self.phases.last().filter(|phase| phase.id == share.id && !phase.over);
         if !phase.is_some_and(|phase| phase.is_divisible) {
             let id = share.id.escape_debug();
-            let what = "is no phase that goes on and can be divided anew";
+            let what = "is no phase that goes on and can be divided again";
             return refused(format_args!("share.id: '{id}' {what}"));
         }
         plan::check_share(&self.plan, &share.part)?;

@@ -258,7 +258,7 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
     replay::check_phase(plan, phase)
 }
 
-/// Refuses another part of a load that cannot be divided anew, or a part without a connection.
+/// Refuses another part of a load that cannot be divided again, or a part without a connection.
 pub(crate) fn check_share(plan: &GeneratePlan, part: &PartPlan) -> Result<(), Failure> {
     let is_broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
     let is_numbered = plan.data.is_some() || plan.replay.is_some() || !plan.targets.is_empty();
@@ -308,7 +308,7 @@ fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a phase that cannot be divided anew while it lasts.
+/// Refuses a phase that cannot be divided again while it lasts.
 pub(crate) fn check_divisible(phase: &PhasePlan) -> Result<(), Failure> {
     let by_time = matches!(phase.stop, StopPlan::Duration { ns } if phase.from_ns < ns);
     let is_even = match &phase.load {
@@ -320,7 +320,7 @@ pub(crate) fn check_divisible(phase: &PhasePlan) -> Result<(), Failure> {
         return Ok(());
     }
     let needs = "a duration, all connections active, and none idle";
-    refused(format_args!("phase: to be divided anew it needs {needs}"))
+    refused(format_args!("phase: to be divided again it needs {needs}"))
 }
 
 /// The load of a phase; `recording` is that of the plan's replay.

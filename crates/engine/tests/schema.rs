@@ -1,6 +1,6 @@
 //! The protocol's schemas and golden examples are what this build speaks.
 //!
-//! `TRUELOAD_BLESS=1 cargo test -p trueload-engine --test all schema::` writes the schemas anew.
+//! `TRUELOAD_BLESS=1 cargo test -p trueload-engine --test all schema::` writes the schemas again.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -129,9 +129,9 @@ impl Schedule {
         Schedule::from(stages, arrivals, thread, threads, None, 0)
     }
 
-    /// The same from `from_ns` on, for threads that divide a schedule anew then; with one of
+    /// The same from `from_ns` on, for threads that divide a schedule again then; with one of
     /// several origins, only the arrivals at its places. Even arrivals go on as before. Random ones
-    /// are drawn anew: they have no memory, and nobody has to draw those before.
+    /// are drawn again: they have no memory, and nobody has to draw those before.
     pub fn from(
         stages: &[Stage],
         arrivals: Arrivals,

@@ -43,7 +43,7 @@ pub struct FlowReport {
     /// The number of good answers in each part, up to the last part with any.
     pub answered: Vec<u64>,
     /// Stretches in which no thread received an answer, as a sparse histogram of their lengths (see
-    /// `TargetCounts`). Stretches in which the engine itself stood still are left out.
+    /// `TargetCounts`). Stretches in which the engine itself was paused are left out.
     pub gaps: Sparse,
     /// The backlog of an open loop; null for a closed loop.
     pub backlog: Option<Backlog>,

@@ -489,7 +489,7 @@ impl Scenario {
             })
     }
 
-    /// Whether an engine may join the first phase while it goes on: its load can be divided anew.
+    /// Whether an engine may join the first phase while it goes on: its load can be divided again.
     #[must_use]
     pub fn is_divisible(&self) -> bool {
         let Some(first) = self.phases.first() else { return false };

@@ -268,7 +268,7 @@ fn lengths_that_are_equal_are_one() {
         ("a beginning of the other", "Content-Length: 5\r\nContent-Length: 55", false),
         ("an end of the other", "Content-Length: 5\r\nContent-Length: 15", false),
         ("none and some", "Content-Length: 0\r\nContent-Length: 5", false),
-        ("the second is no number", "Content-Length: 5\r\nContent-Length: x", false),
+        ("the second is not a number", "Content-Length: 5\r\nContent-Length: x", false),
         ("the second is empty", "Content-Length: 5\r\nContent-Length:", false),
         ("a list", "Content-Length: 5, 5", true),
         ("a list without spaces", "Content-Length: 5,5,5", true),

@@ -69,7 +69,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
             why = nothing_measured(job.jobs["ab".index(turn.letter)], record)
             raise NothingMeasuredError(why, Result(records=(record,), run_id=saved.run_id))
     if not done.pairs:
-        raise UserError("it was ended before a pair was whole", "measure again")
+        raise UserError("it was ended before a pair was complete", "measure again")
     return AbResult(done, saved.run_id)
 
 

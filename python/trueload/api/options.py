@@ -61,7 +61,7 @@ class EngineOptions(ThreadOptions, total=False):
 
 
 class LoadOptions(TypedDict, total=False):
-    """The load on a server. Of settings that exclude each other only one is given."""
+    """The load on a server. Of settings that cannot be used together only one is given."""
 
     connections: Number
     duration: Duration

@@ -41,7 +41,7 @@ HELP = """Compare two servers by pairs of trials, in random order within each pa
 The result is the median, over the pairs, of the ratio B to A of each figure, with the interval in
 which it lies. --repeat sets the number of pairs; the default is 6.
 
-A side is a URL, or the name of a subject in the catalogue. A subject is started anew for each of
+A side is a URL, or the name of a subject in the catalogue. A subject is restarted for each of
 its trials. It is sent the request of its contract, with the headers given here. With --arrivals
 poisson, each pair has its own arrivals, the same for both sides. --targets and --curl hold for both
 sides. The lines of --targets have a path alone; with --curl, the URL of a side has no path.

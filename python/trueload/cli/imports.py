@@ -52,8 +52,8 @@ def import_har(file: HarArgument, host: HostOption = None, output: OutputOption 
     made = scenario_of(parse_har(content, shown), shown, host, name)
     if made.files and not to_file:
         raise UserError(
-            f"{shown} has bodies that are no text: {len(made.files)}",
-            "write the scenario to a file, which they are put beside: -o scenario.toml",
+            f"{shown} has bodies that are not text: {len(made.files)}",
+            "write the scenario to a file, and they are put beside it: -o scenario.toml",
         )
     write_text(output, made.text)
     if output is None or not to_file:

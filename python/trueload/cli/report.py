@@ -68,7 +68,7 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
     """
     if output is None and plots is None:
         raise UserError(
-            "nothing is to be written", "add -o report.html for the page, or --plots DIR"
+            "there is nothing to write", "add -o report.html for the page, or --plots DIR"
         )
     from trueload.report.html import draw
 

@@ -246,7 +246,7 @@ def _markdown(store: Store, run: Run) -> Iterable[str]:
 
 def _show_command(run: Run) -> int:
     if not run.command:
-        raise UserError(f"run {run.id} was not begun by a command", "show it without --command")
+        raise UserError(f"run {run.id} was not started by a command", "show it without --command")
     sys.stdout.write(command_text(run.command) + "\n")
     if has_placeholders(run.command):
         sys.stderr.write(f"note: {FILL_IN}\n")
@@ -293,7 +293,7 @@ def _format(given: ExportFormat | None, *, published: bool) -> ExportFormat:
         has = "text, csv and html" if published else others
         with_it = "with" if published else "without"
         raise UserError(
-            f"--format {chosen.value} cannot be had {with_it} --published", f"there are {has}"
+            f"--format {chosen.value} cannot be used {with_it} --published", f"there are {has}"
         )
     return chosen
 
@@ -311,7 +311,7 @@ def _write_parquet(run: Run, rows: Iterable[Row | DamagedRow], output: Path | No
     from trueload.report.export.parquet import write_parquet
 
     if output is None or str(output) == "-":
-        raise UserError("Parquet is no text", "name a file with -o")
+        raise UserError("Parquet is binary", "name a file with -o")
     write_parquet(trials_sheet(run.id, rows), output)
 
 

@@ -86,7 +86,7 @@ def _refuse_running(runs: list[Run]) -> list[Run]:
     for run in runs:
         if run.state == "running":
             raise UserError(
-                f"run {run.id} is still going on, and nothing was deleted",
+                f"run {run.id} is still running, and nothing was deleted",
                 "wait for its end, or interrupt it: `pgrep -af trueload` shows its process",
             )
     return runs
@@ -113,7 +113,7 @@ def _delete(store: Store, runs: Sequence[Run], *, as_json: bool) -> int:
             f" the store has {format_size(after)}\n"
         )
     for run in kept:
-        sys.stderr.write(f"note: run {run.id} is still going on, and was not deleted\n")
+        sys.stderr.write(f"note: run {run.id} is still running, and was not deleted\n")
     if failed is not None:
         raise failed
     return ExitCode.OK

@@ -93,13 +93,15 @@ def new_subject(
         )
     folder = subjects_home() / language / framework
     if folder.exists():
-        raise UserError(f"{folder} is there already", "choose another name or edit that one")
+        raise UserError(f"{folder} already exists", "choose another name or edit that one")
     try:
         folder.mkdir(parents=True)
         (folder / MANIFEST).write_text(NEW_MANIFEST.format(name=framework), encoding="utf-8")
         (folder / "README.md").write_text(NEW_README.format(name=name), encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{folder} cannot be made: {error.strerror}", "check its rights") from None
+        raise UserError(
+            f"{folder} cannot be created: {error.strerror}", "check its rights"
+        ) from None
     if as_json:
         print_json("subject", {"name": name, "folder": str(folder)})
         return
@@ -156,7 +158,7 @@ def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> 
         )
     apt = shutil.which("apt-get")
     if apt is None:
-        raise UserError("this is no Debian: there is no apt-get", "install the packages by hand")
+        raise UserError("this is not Debian: there is no apt-get", "install the packages by hand")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(
         [apt, "install", "--yes", "--no-install-recommends", "--", *packages],

@@ -249,7 +249,7 @@ def _responses(subject: Subject) -> dict[str, Any]:
     name = subject.manifest.contracts[0]
     contract = _contract_of(subject, name)
     if isinstance(contract, ClientContract):
-        why = "a client answers nobody; `trueload subjects check` verifies it"
+        why = "a client answers no requests; `trueload subjects check` verifies it"
         return {"subject": subject.name, "outcome": "skipped", "why": why}
 
     def act(started: RunningSubject) -> list[dict[str, Any]] | TrialFailure:

@@ -34,7 +34,7 @@ def new_suite(
     files = {Path(path): text for path, text in files_of(name).items()}
     for path in files:
         if path.exists() or path.is_symlink():
-            raise UserError(f"{path} is there already", "choose another name, or edit that file")
+            raise UserError(f"{path} already exists", "choose another name, or edit that file")
     for path, text in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def new_suite(
                 file.write(text)
         except OSError as error:
             raise UserError(
-                f"{path} cannot be made: {error.strerror}", "check the rights of this folder"
+                f"{path} cannot be created: {error.strerror}", "check the rights of this folder"
             ) from None
         sys.stdout.write(f"made {path}\n")
     sys.stdout.write(f"next: trueload suite run {name}\n")

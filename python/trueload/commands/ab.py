@@ -103,7 +103,7 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
     if request.data_order == "unique":
         raise UserError(
-            "ab and --data-order unique exclude each other",
+            "ab and --data-order unique cannot be used together",
             "each trial would send every row again: use another order",
         )
     seed = flags.pop("seed", None)

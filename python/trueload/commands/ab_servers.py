@@ -139,7 +139,7 @@ class SubjectServer:
             return outcome.record
         if interrupt.requested:
             return None
-        hint = f"`trueload subjects check {self.name}` looks into it"
+        hint = f"`trueload subjects check {self.name}` shows why"
         raise _unmeasured(self.name, outcome.reason, hint)
 
 
@@ -220,7 +220,7 @@ def _layout(subject: Subject, threads: int, subject_host: SubjectHost | None) ->
     if subject_host is not None:
         several = "multi" in subject.manifest.cores
         return lay_out_there("multi" if several else "single", subject_host.cpus)
-    found: Layout | NoLayout = NoLayout("it runs on no number of CPUs")
+    found: Layout | NoLayout = NoLayout("it supports neither one CPU nor several")
     for share in (False, True):
         for cores in ("multi", "single"):
             if cores in subject.manifest.cores and isinstance(found, NoLayout):

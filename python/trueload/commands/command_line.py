@@ -100,7 +100,7 @@ def option_words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
             for each in _several(value):
                 yield f"{flag}={_text(flag, each)}"
         elif isinstance(value, Mapping):
-            raise UserError(f"{flag} cannot be a {type(value).__name__}", "write it as a text")
+            raise UserError(f"{flag} cannot be a {type(value).__name__}", "write it as text")
         elif parameter.metavar == TIME:
             yield f"{flag}={_duration(flag, value)}"
         else:

@@ -47,7 +47,7 @@ def by_connections(
     )
     for other, is_given, hint in excluded:
         if is_given:
-            raise UserError(f"--connect-open and {other} exclude each other", hint)
+            raise UserError(f"--connect-open and {other} cannot be used together", hint)
     return given.model_copy(update={"rate_per_s": rate})
 
 

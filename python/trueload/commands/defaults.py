@@ -29,7 +29,7 @@ PYPROJECT = "pyproject.toml"
 CONFIG = "TRUELOAD_CONFIG"
 """The variable that names another file; empty for none."""
 
-# Options that exclude each other: if one is typed, the defaults of its line are dropped.
+# Options that cannot be used together: if one is typed, the defaults of its line are dropped.
 ONE_OF: tuple[tuple[str, ...], ...] = (
     ("--duration", "--requests", "--stages", "--replay"),
     ("--rate", "--stages", "--replay"),
@@ -93,7 +93,7 @@ def find_config(
                 return found
             announce(
                 f"{shown} is not used: {why}; set {CONFIG}={shlex.quote(str(path))} to use it"
-                " all the same"
+                " anyway"
             )
     return None
 
@@ -195,7 +195,7 @@ def _default(
 
 def _unknown(what: str, command: str, flag: str, flags: Mapping[str, Any]) -> UserError:
     hint = removed_hint(command, flag) or did_you_mean(flag, flags) or f"see `{command} --help`"
-    return UserError(f"{what} is no option: {command} has no {flag}", hint)
+    return UserError(f"{what} is not an option: {command} has no {flag}", hint)
 
 
 def _long_flags(command: Any) -> dict[str, Any]:

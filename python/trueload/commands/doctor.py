@@ -159,7 +159,7 @@ def _judge_pinning(facts: Facts) -> Finding:
         can_pin,
         "pinning",
         f"threads {'can' if can_pin else 'cannot'} be bound to CPUs",
-        "engine and server wander over the same CPUs: runs differ more, check `same-host` warns",
+        "engine and server move between the same CPUs: runs differ more, check `same-host` warns",
         "allow sched_setaffinity (containers forbid it by their seccomp profile)",
     )
 
@@ -396,7 +396,7 @@ def _judge_ceiling(facts: Facts) -> Finding:
             name,
             f"could not be measured: {ceiling.trouble}",
             "how much the generator can carry here is not known",
-            "see the other findings; `trueload serve http` and `trueload http` tell more",
+            "see the other findings; `trueload serve http` and `trueload http` show more",
         )
     where = "a CPU each" if ceiling.apart else "on one CPU together"
     depth_1 = format_rate(ceiling.depth_1_per_s, "requests")

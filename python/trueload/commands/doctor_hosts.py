@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 def gather_there(places: Sequence[Place], watch_s: float, *, quick: bool) -> list[Facts]:
     """Gather every fact about these hosts, in some 9 seconds, or 3 if ``quick``. Raises
-    ``UserError`` if one of them does not tell about itself. If an engine fails on one, or one is
+    ``UserError`` if one of them does not describe itself. If an engine fails on one, or one is
     lost later, that is among its facts."""
     interrupt = Interrupt()  # no signal reaches the threads
     with tempfile.TemporaryDirectory(prefix="trueload-") as folder:
@@ -73,7 +73,7 @@ def _watch(script: Path, watch_s: float, interrupt: Interrupt, place: Place) -> 
     printed = parse_printed(lines)
     if not printed.is_whole:
         raise UserError(
-            f"{place.name} does not tell about itself: {why.splitlines()[-1]}",
+            f"{place.name} does not describe itself: {why.splitlines()[-1]}",
             "it must stay reachable, and its shell must have cat and sleep",
         )
     return printed

@@ -15,7 +15,7 @@ from trueload.trial.spec import Load
 def check_joining(
     placement: Placement, traffic: Traffic, load: Load, more: Mapping[str, object]
 ) -> None:
-    """Refuse what cannot be divided anew while it lasts; ``more`` are further flags, and whether
+    """Refuse what cannot be divided again while it runs; ``more`` are further flags, and whether
     they were given. Raises ``UserError``."""
     if placement.hosts_least is None:
         return
@@ -36,8 +36,8 @@ def check_joining(
     for flag, is_given in excluded.items():
         if is_given:
             raise UserError(
-                f"{given} and {flag} exclude each other: the load must be one that can be divided"
-                " anew while it lasts",
+                f"{given} and {flag} cannot be used together: the load must be one that can be"
+                " divided again while it runs",
                 "leave one of them out, or wait for all hosts with --hosts-wait",
             )
     if load.connections < placement.host_count:

@@ -1,7 +1,7 @@
 """The combined flags of when to send: rate, stages, connections, duration, warm-up.
 
-How: combinations that exclude each other are refused in one place, with one line and one hint. The
-rest is one load, one stop rule and one warm-up.
+How: combinations that cannot be used together are refused in one place, with one line and one
+hint. The rest is one load, one stop rule and one warm-up.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def choose_load(
     if once:
         if given.warmup_ns:
             raise UserError(
-                "--warmup and --data-order unique exclude each other",
+                "--warmup and --data-order unique cannot be used together",
                 "a warm-up would use up rows: leave it out",
             )
         given = given.model_copy(update={"warmup_ns": 0})
     if close and given.pipeline > 1:
-        raise UserError("--close and --pipeline exclude each other", "keep one of them")
+        raise UserError("--close and --pipeline cannot be used together", "keep one of them")
     load = Load(
         connections=given.connections,
         idle=() if given.idle is None else (0, given.idle),
@@ -81,7 +81,7 @@ def _check(given: LoadOptions, *, random: bool) -> None:
     )
     for one, is_one, other, is_other in pairs:
         if is_one and is_other:
-            raise UserError(f"{one} and {other} exclude each other", "keep one of them")
+            raise UserError(f"{one} and {other} cannot be used together", "keep one of them")
     if given.gave("stages_of") and not staged:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
     if given.gave("rate_per_s") or (staged and not of_connections):

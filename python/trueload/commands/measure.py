@@ -141,7 +141,7 @@ def _check_once(given: MeasureOptions) -> None:
     for flag, again in (("--limit", given.limit is not None), ("--repeat", twice)):
         if again:
             raise UserError(
-                f"{flag} and --data-order unique exclude each other",
+                f"{flag} and --data-order unique cannot be used together",
                 "it would send each row again: use another order",
             )
 
@@ -161,7 +161,7 @@ def with_streams(load: Load, workload: Workload) -> tuple[Load, WindowsPlan | No
             "--pipeline is for HTTP/1.1, but --http 2 was given", "use --streams N instead"
         )
     if load.close and (workload.streams or 1) > 1:
-        raise UserError("--close and --streams exclude each other", "keep one of them")
+        raise UserError("--close and --streams cannot be used together", "keep one of them")
     return replace(load, pipeline=workload.streams or 1), http2
 
 

@@ -30,7 +30,7 @@ def check_cpus(chosen: Sequence[int]) -> None:
 def check_one_stdout(json_path: Path | None, format_: str) -> None:
     """Raise ``UserError`` if two results would go to the same stdout."""
     if str(json_path) == "-" and format_ != "text":
-        raise UserError("--json - and --format both want stdout", "name a file for --json")
+        raise UserError("--json - and --format both write to stdout", "name a file for --json")
 
 
 def check_writable(path: Path | None, option: str = "--json") -> None:

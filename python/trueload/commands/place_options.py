@@ -31,7 +31,7 @@ def _hosts(text: str) -> int | names.HostRange:
         return positive_count(HOSTS_MAX)(text)
     found = names.HostRange(*(positive_count(HOSTS_MAX)(each) for each in (least, most)))
     if found.least >= found.most:
-        raise ValueError(f"'{text}' must rise, as 2..3 does")
+        raise ValueError(f"'{text}' must go up, as in 2..3")
     if found.most - found.least > LATE_HOSTS_MAX:
         raise ValueError(f"'{text}': at most {LATE_HOSTS_MAX} hosts may join later")
     return found
@@ -109,7 +109,7 @@ def choose_places(
     lab: Path | None = None,
     server: names.Named | None = None,
 ) -> Placement:
-    """Combine the options. Raises ``UserError`` for options that exclude each other."""
+    """Combine the options. Raises ``UserError`` for options that cannot be used together."""
     generators = tuple(names.GeneratorHost(place=each) for each in places) or names.HERE.generators
     if lab is None and isinstance(hosts, names.HostRange):
         names.check_generators(generators, None)
@@ -133,7 +133,7 @@ def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Placemen
 
     for flag, given in (("--place", places), ("--hosts", hosts)):
         if given:
-            raise UserError(f"--lab and {flag} exclude each other", "keep one of them")
+            raise UserError(f"--lab and {flag} cannot be used together", "keep one of them")
     return read_lab(lab)
 
 
@@ -188,7 +188,9 @@ def check_allowed_losses(allow_lost: int | None, placement: Placement, *, search
     if allow_lost is None:
         return 0
     if searches:
-        message = "--allow-lost and --limit exclude each other: a search needs all of its hosts"
+        message = (
+            "--allow-lost and --limit cannot be used together: a search needs all of its hosts"
+        )
         raise UserError(message, "keep one of them")
     if placement.is_counted and allow_lost >= placement.host_count:
         has = "1 host" if placement.host_count == 1 else f"{placement.host_count} hosts"

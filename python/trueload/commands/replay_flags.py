@@ -43,7 +43,7 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
         raise UserError("--replay needs the URL of the server", NO_URL)
     if base.path != "/":
         raise UserError(
-            "--replay and a path in the URL exclude each other",
+            "--replay and a path in the URL cannot be used together",
             "name only the server: the recording has the paths",
         )
     # A request of its own only checks the headers, and makes those of a user.
@@ -63,12 +63,12 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
 def _refuse_beside(given: HttpOptions) -> None:
     for name in _OWN:
         if given.gave(name):
-            raise UserError(f"--replay and {flag_of(name)} exclude each other", RECORDING_HAS)
+            raise UserError(f"--replay and {flag_of(name)} cannot be used together", RECORDING_HAS)
     if given.connect_open_per_s is not None:
-        raise UserError("--replay and --connect-open exclude each other", TIMES_HAS)
+        raise UserError("--replay and --connect-open cannot be used together", TIMES_HAS)
     if given.follow is not None:
         raise UserError(
-            "--replay and --follow exclude each other",
+            "--replay and --follow cannot be used together",
             "leave --follow out: what followed a redirect is in the recording",
         )
 
@@ -85,9 +85,9 @@ def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
         ("--seed", "seed"),
     ):
         if given.gave(field):
-            raise UserError(f"--replay and {flag} exclude each other", TIMES_HAS)
+            raise UserError(f"--replay and {flag} cannot be used together", TIMES_HAS)
     if given.idle is not None:
-        raise UserError("--replay and --idle exclude each other", "keep one of them")
+        raise UserError("--replay and --idle cannot be used together", "keep one of them")
     warmup_ns = given.warmup_ns or 0
     if warmup_ns > replay.span_ns:
         raise UserError(
@@ -104,5 +104,6 @@ def check_replay(workload: Workload, *, searches: bool) -> None:
     """Refuse a search with recorded traffic. Raises ``UserError``."""
     if workload.traffic.replay is not None and searches:
         raise UserError(
-            "--replay and --limit exclude each other", "a recording has one load: try --speed 2x"
+            "--replay and --limit cannot be used together",
+            "a recording has one load: try --speed 2x",
         )

@@ -1,6 +1,6 @@
 """What the options of a request mean: what is sent, where to, and what counts as a good answer.
 
-Combinations that exclude each other are refused here, with one line and one hint.
+Combinations that cannot be used together are refused here, with one line and one hint.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if given.curl is not None:
         if url is not None:
-            raise UserError("--curl and a URL exclude each other", CURL_HAS)
+            raise UserError("--curl and a URL cannot be used together", CURL_HAS)
         url, given, timeout_ns = of_curl(given)
         return replace(read_workload(url, given), timeout_ns=timeout_ns)
     if given.keep_body and not (given.body or given.form or given.expect_body):
@@ -166,7 +166,7 @@ def _request(endpoint: Url, given: ContentOptions) -> Request:
     lines, body = given.header, read_body(given.body, given.body_file)
     if given.form:
         if body is not None:
-            raise UserError("--form and a body exclude each other", "keep one of them")
+            raise UserError("--form and a body cannot be used together", "keep one of them")
         content_type, body = make_form(given.form)
         lines = replace_headers(lines, [f"Content-Type: {content_type}"])
     return make_request(endpoint, method=given.method, headers=lines, user=given.user, body=body)
@@ -259,7 +259,7 @@ def _tls_of_curl(given: TlsOptions, copied: CurlCommand) -> dict[str, object]:
 def _refuse_beside(given: HttpOptions, flag: str, why: str, *others: str) -> None:
     for other in others:
         if given.gave(other):
-            raise UserError(f"--{flag} and {flag_of(other)} exclude each other", why)
+            raise UserError(f"--{flag} and {flag_of(other)} cannot be used together", why)
 
 
 def replace_headers(lines: Sequence[str], instead: Sequence[str]) -> tuple[str, ...]:

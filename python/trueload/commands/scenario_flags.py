@@ -19,7 +19,7 @@ def check_streams(streams: int | None) -> None:
     """Refuse several streams for a virtual user. Raises ``UserError``."""
     if (streams or 1) > 1:
         hint = "a virtual user sends one request at a time: use more users, as with -c 64"
-        raise UserError("--scenario and --streams exclude each other", hint)
+        raise UserError("--scenario and --streams cannot be used together", hint)
 
 
 def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions) -> None:
@@ -30,7 +30,7 @@ def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions)
     if load.close or load.pipeline > 1:
         flag = "--close" if load.close else "--pipeline"
         hint = "a virtual user keeps its connection, and sends one request at a time"
-        raise UserError(f"--scenario and {flag} exclude each other", hint)
+        raise UserError(f"--scenario and {flag} cannot be used together", hint)
     if isinstance(load.stop, Requests) and load.warmup is not None:
         raise UserError(
             "--warmup excludes --requests with --scenario: sessions of it would go on behind it",

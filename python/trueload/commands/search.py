@@ -82,7 +82,7 @@ def choose_search(
     for name, is_given in excluded:
         if is_given:
             what = "--limit" if name != "--rate" else "--search connections"
-            raise UserError(f"{what} and {name} exclude each other", "keep one of them")
+            raise UserError(f"{what} and {name} cannot be used together", "keep one of them")
     start = load.rate_per_s
     if axis == "connections":
         start = load.connections if load.gave("connections") else None

@@ -170,7 +170,7 @@ def _await_ready(engine: Engine, interrupt: InterruptRequest, listen: str) -> Re
                 )
             if message.class_ == "machine":
                 raise refused_by_machine(message.message)
-            hint = "choose another port with --listen IP:PORT; port 0 is any that is free"
+            hint = "choose another port with --listen IP:PORT; port 0 picks a free one"
             if listen.startswith(UNIX):
                 hint = "choose another file with --listen unix:PATH, in a folder that is there"
             what = "" if message.class_ == "listen" else f"cannot listen on {listen}: "

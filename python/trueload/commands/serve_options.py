@@ -211,7 +211,7 @@ def make_faults(given: ServeHttpOptions) -> Faults | None:
 def _needs(given: ServeHttpOptions, field: str, other: str, *, there: bool) -> None:
     if given.gave(field) and not there:
         flag = flag_of(field)
-        raise UserError(f"{flag} is of no use without {other}", f"add {other}, or leave {flag} out")
+        raise UserError(f"{flag} does nothing without {other}", f"add {other}, or leave {flag} out")
 
 
 def make_http2_server(given: ServeHttpOptions) -> ServeHttp2 | None:

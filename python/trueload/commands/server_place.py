@@ -46,7 +46,7 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
             engine = stack.enter_context(Engine.start(place))
             begin(engine, Serving(plan, job.workload.kind, None, None), NoInterrupt())
         except UserError as error:
-            hint = "the URL must name an address of that host, and a port that nobody has there"
+            hint = "the URL must name an address of that host, and a port that is free there"
             if error.exit_code == ExitCode.MACHINE:
                 hint = error.hint
             message = f"{host.place.name}: {error.message}"

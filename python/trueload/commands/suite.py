@@ -206,7 +206,7 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
                 "--resume goes on with the plan of the run: its loads, subjects and"
                 " repetitions cannot be changed"
             ),
-            f"leave those options away: trueload suite run --resume {selector}",
+            f"leave those options out: trueload suite run --resume {selector}",
         )
     find_engine()
     with (

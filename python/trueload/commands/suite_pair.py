@@ -25,7 +25,7 @@ def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
     if not name:
         raise UserError(
             "--pair reference: this suite names no reference",
-            "leave --pair away, or give the suite a key reference",
+            "leave --pair out, or give the suite a key reference",
         )
     try:
         return select_subjects(find_folder("subjects"), parse_selects([name]))[0]
@@ -39,7 +39,7 @@ def check_paired(pair: Pair | None, *, paired: bool) -> None:
     """Refuse a pairing that was asked for and that the plan cannot have. Raises ``UserError``."""
     if pair == "reference" and not paired:
         raise UserError(
-            "--pair reference and stages exclude each other: short trials of the reference would"
-            " be of the beginning alone",
-            "leave --pair away",
+            "--pair reference and stages cannot be used together: short trials of the reference"
+            " would only cover the beginning",
+            "leave --pair out",
         )

@@ -123,7 +123,7 @@ def _protocols(given: Sequence[str], dialect: Dialect | None) -> Sequence[str]:
         return (SUBPROTOCOLS[dialect],)
     for name in given:
         if not is_token(name):  # RFC 6455, section 4.1
-            raise UserError(f"--subprotocol {name!r} is no name", "write for example chat.v1")
+            raise UserError(f"--subprotocol {name!r} is not a name", "write for example chat.v1")
     return given
 
 
@@ -133,7 +133,7 @@ def _headers(given: Sequence[str], origin: str | None, protocols: Sequence[str])
         if name in names:
             raise UserError(f"trueload sets {name} itself", hint)
     if origin is not None and "origin" in names:
-        raise UserError("--origin and a header Origin exclude each other", "keep one of them")
+        raise UserError("--origin and a header Origin cannot be used together", "keep one of them")
     lines = list(given)
     lines += [] if origin is None else [f"Origin: {origin}"]
     lines += [f"Sec-WebSocket-Protocol: {', '.join(protocols)}"] if protocols else []
@@ -146,7 +146,7 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     opened = read_opening(url, given)
     if given.text is not None and opened.dialect is not None:
         raise UserError(
-            f"--{'text' if given.text else 'binary'} and --dialect exclude each other",
+            f"--{'text' if given.text else 'binary'} and --dialect cannot be used together",
             "a dialect says what kind its messages are",
         )
     as_text = given.text is not False

@@ -211,7 +211,7 @@ class ElasticFleet(Fleet):
         self._join(member, phase, start_ns, second)
 
     def _join(self, member: Member, phase: Phase, start_ns: int, second: int) -> None:
-        """Divide the load anew, from a second of the phase on."""
+        """Divide the load again, from a second of the phase on."""
         living, from_ns = self._living(), second * NS_PER_S
         count = len(living) + 1
         if count != self._coming_count:

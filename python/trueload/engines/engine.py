@@ -284,8 +284,8 @@ def _how(code: int) -> str:
         return f"exit code {code}"
     if code == -signal.SIGKILL:
         return (
-            f"{signal_text(-code)}, perhaps of the kernel, for want of memory: see `dmesg`, or"
-            " memory.events of its cgroup"
+            f"{signal_text(-code)}, perhaps from the kernel, because memory ran out: see `dmesg`,"
+            " or memory.events of its cgroup"
         )
     return signal_text(-code)
 

@@ -55,7 +55,7 @@ START_LEAD_NS = 50_000_000
 """Lead time of announcing a phase; four of the slowest round trips are added to it."""
 START_LEAD_EACH_NS = 200_000  # and so much for each host: they are sent to one after the other
 LOOK_EVERY_S = SILENCE_S / 10
-STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
+STALL_S = 0.5  # a front that itself was paused for so long cannot tell who was silent
 TOGETHER_S = 0.01  # of many hosts, the front handles what has come so often
 
 
@@ -169,18 +169,18 @@ class Fleet(Roster):
                 if not isinstance(before.stop, Duration):
                     return
                 starts_ns = [member.starts_ns[before.id] + before.stop.ns for member in living]
-                anew = False
+                again = False
             else:
                 offsets = [member.offset for member in living]
                 slowest_ns = 8 * max(offset.bound_ns for offset in offsets)
                 lead_ns = START_LEAD_NS + START_LEAD_EACH_NS * len(offsets) + slowest_ns
                 start_ns = time.monotonic_ns() + lead_ns
                 starts_ns = [offset.to_engine(start_ns) for offset in offsets]
-                anew = True
-            self._begin(self._waiting.popleft(), starts_ns, anew=anew)
+                again = True
+            self._begin(self._waiting.popleft(), starts_ns, again=again)
 
-    def _begin(self, phase: Phase, starts_ns: Sequence[int], *, anew: bool) -> None:
-        """Begin a phase. ``anew``: the one before is over, so clocks may be compared anew."""
+    def _begin(self, phase: Phase, starts_ns: Sequence[int], *, again: bool) -> None:
+        """Begin a phase. ``again``: the one before is over, so clocks may be compared again."""
         self._running.append(phase)
         if phase.connections not in (None, self._connections):
             self._connections = phase.connections
@@ -193,7 +193,7 @@ class Fleet(Roster):
         across = isinstance(phase.load, Turns)  # only then times go from one clock to another
 
         def in_its_time(member: Member) -> Phase:
-            ahead_ns = member.agree(phase.id, anew=anew) if across else None
+            ahead_ns = member.agree(phase.id, again=again) if across else None
             at_ns = member.starts_ns[phase.id]
             return phase.model_copy(update={"at_ns": at_ns, "ahead_ns": ahead_ns})
 
@@ -370,7 +370,7 @@ class Fleet(Roster):
                 continue
             if now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
                 # It answers, but does not work on a phase that has begun.
-                self._lose([member], f"its engine has told of no work for {IDLE_S:g} s")
+                self._lose([member], f"its engine has reported no work for {IDLE_S:g} s")
 
     def _is_at_work(self, member: Member) -> bool:
         """Whether it is in a phase, in which it reports four times a second. A phase that needs
@@ -400,7 +400,7 @@ class Fleet(Roster):
     ) -> None:
         """Go on without hosts that were lost by one cause. If no more may be lost, tell the others
         to end, and raise ``EngineError``; while they are ending nothing is raised. No host is lost
-        if this process itself stood still: then all of them end. With ``of_way`` the way to them is
+        if this process itself was paused: then all of them end. With ``of_way`` the way to them is
         lost, and none of them is named."""
         if (paused := self._pauses.behind(what)) is not None:
             for member in members:

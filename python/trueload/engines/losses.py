@@ -65,7 +65,7 @@ def judge(
     blameless = {index for loss in found for index in loss.indexes}
     for host in judged:
         if host.index not in blameless:
-            silence = f"nothing was heard of it for {now_s - host.heard_s:.1f} s"
+            silence = f"nothing was heard from it for {now_s - host.heard_s:.1f} s"
             found.append(Loss((host.index,), host.cut.what if host.cut else silence))
     return found
 
@@ -94,7 +94,7 @@ def _shared(
 def _loss(hosts: Sequence[LifeSign], every: str, way: str | None, now_s: float) -> Loss:
     through = f" through {way}" if way else ""
     silent_s = now_s - min(host.heard_s for host in hosts)
-    silence = f"nothing was heard of any of them for {silent_s:.1f} s"
+    silence = f"nothing was heard from any of them for {silent_s:.1f} s"
     why = next((host.cut.why for host in hosts if host.cut), silence)
     what = f"the way to {every}{len(hosts)} hosts{through} is lost: {why}"
     return Loss(tuple(host.index for host in hosts), what, of_way=True)

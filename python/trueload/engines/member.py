@@ -146,10 +146,10 @@ class Member:
         self.compare_agreed()
         self._questions.answer(clock, at_ns)
 
-    def agree(self, phase_id: str, *, anew: bool) -> int:
+    def agree(self, phase_id: str, *, again: bool) -> int:
         """The offset that its engine is to convert times with in a phase: the one known now or, if
-        not ``anew``, that of the phase before."""
-        if anew or self._agreed_now is None:
+        not ``again``, that of the phase before."""
+        if again or self._agreed_now is None:
             self._agreed_now = SharedOffset(self.offset.ns)
         self._agreed[phase_id] = self._agreed_now
         self.compare_agreed()

@@ -35,7 +35,7 @@ class Beats:
         self._last_s = now_s
 
     def fatal_s(self, now_s: float, least_s: float) -> float | None:
-        """How long the process stood still just now, if for at least ``least_s``. A pause counts
+        """How long the process was paused just now, if for at least ``least_s``. A pause counts
         before the thread itself has noticed it."""
         ended_s, lasted_s = self._longest(now_s)
         return lasted_s if lasted_s >= least_s and now_s - ended_s <= BLAMED_S else None
@@ -73,8 +73,8 @@ class Pauses(Closeable):
 def describe(lasted_s: float) -> str:
     """One line about a pause that ended engines."""
     return (
-        f"trueload itself stood still for {lasted_s:.1f} s (stopped, suspended, or without CPU"
-        " time), and its engines end when they hear nothing of it for 2 s"
+        f"trueload itself was paused for {lasted_s:.1f} s (stopped, suspended, or without CPU"
+        " time), and its engines end when they hear nothing from it for 2 s"
     )
 
 

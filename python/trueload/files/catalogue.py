@@ -58,7 +58,7 @@ def _first_usable(kind: Kind, announce: Callable[[str], None], roots: list[Path]
         if why is None:
             return folder
         home = shlex.quote(str(root))
-        announce(f"{folder} is not used: {why}; set TRUELOAD_HOME={home} to use it all the same")
+        announce(f"{folder} is not used: {why}; set TRUELOAD_HOME={home} to use it anyway")
     return None
 
 

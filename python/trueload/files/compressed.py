@@ -142,7 +142,9 @@ class _Unpacked(io.RawIOBase):
         try:
             found = self._next(len(room))
         except self._broken as error:
-            raise UnpackError(f"cannot be unpacked: {error}", "copy it again as a whole") from error
+            raise UnpackError(
+                f"cannot be unpacked: {error}", "copy the whole file again"
+            ) from error
         self._left -= len(found)
         if self._left < 0:
             raise UnpackError(
@@ -161,7 +163,7 @@ class _Unpacked(io.RawIOBase):
             if self._unpacker.needs_input:
                 data, self._packed = self._packed or self._file.read(PIECE_BYTES) or b"", b""
                 if not data:
-                    raise UnpackError("ends early", "copy it again as a whole")
+                    raise UnpackError("ends early", "copy the whole file again")
             if found := self._unpacker.decompress(data, most):
                 return found
 

@@ -175,5 +175,5 @@ def _open_pipe(path: Path, until_s: float) -> int:
             if error.errno != errno.ENXIO:
                 raise
         if time.monotonic() >= until_s:
-            raise OSError(errno.ENXIO, "nobody reads this pipe", str(path))
+            raise OSError(errno.ENXIO, "nothing reads from this pipe", str(path))
         time.sleep(LOOK_S)

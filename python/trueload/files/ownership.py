@@ -179,7 +179,7 @@ def first_fault(way: Iterable[Path], path: Path, trusted: TrustedUsers) -> str |
         faults = (why_not(step, trusted, ancestor=step != path) for step in way)
         return next(filter(None, faults), None)
     except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+        return f"it cannot be checked: {error.strerror}"
 
 
 def _has_list(path: Path, status: os.stat_result) -> bool:

@@ -168,7 +168,7 @@ class _Session(requests.Session):
             raise
         response.close()
         if response.is_redirect:
-            self.why = f"it answers {response.status_code} and leads elsewhere"
+            self.why = f"it answers {response.status_code} and redirects elsewhere"
             raise requests.TooManyRedirects(self.why)
         if not response.ok:
             self.why = f"it answers {response.status_code}"

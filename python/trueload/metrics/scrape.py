@@ -174,7 +174,7 @@ def listen(at: ScrapeAt) -> Server:
 
 
 _HINTS: dict[int | None, str] = {
-    errno.EADDRINUSE: "choose another port; port 0 is any that is free",
+    errno.EADDRINUSE: "choose another port; port 0 picks a free one",
     errno.EACCES: "ports below 1024 are the system's; choose one above, or 0 for a free one",
-    None: "leave the host out for 127.0.0.1; port 0 is any that is free",
+    None: "leave the host out for 127.0.0.1; port 0 picks a free one",
 }

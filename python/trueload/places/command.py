@@ -164,7 +164,7 @@ class CommandPlace(Closeable):
     def _folder_hint(self) -> str:
         """How to name another folder for programs there."""
         words = shlex.join(self._argv)
-        return f"name a folder there that can be written: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
+        return f"name a folder there that is writable: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
 
 
 class CommandChannel(WrappedChannel):

@@ -44,7 +44,7 @@ def check_host(where: str, host: Host, program: Program) -> None:
         raise another_machine(where, host.machine, program)
     if not host.has_loader:
         raise UserError(
-            f"{where} has not the C library of this engine: {program.loader} is missing there",
+            f"{where} lacks the C library that this engine needs, {program.loader}",
             "build it where the static C library is (Debian's libc6-dev): `pip install .`",
         )
 

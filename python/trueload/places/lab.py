@@ -44,12 +44,12 @@ def _address(text: str) -> str:
 
 def _group(text: str) -> None:
     if not _GROUP.fullmatch(text):
-        raise ValueError(f"{text!r} is not the name of a group: letters, digits and . _ - are")
+        raise ValueError(f"{text!r} is not a group's name: use letters, digits and . _ -")
 
 
 def _weight(value: object) -> object:
     if type(value) is not int or not 1 <= value <= WEIGHT_MAX:
-        raise ValueError(f"{value!r} is not a weight: whole numbers from 1 to {WEIGHT_MAX} are")
+        raise ValueError(f"{value!r} is not a weight: use a whole number from 1 to {WEIGHT_MAX}")
     return value
 
 

@@ -233,7 +233,7 @@ def _pods(text: str) -> K8sPods:
     namespace, has_set, of_set = rest.partition("/")
     if not _LABEL.fullmatch(namespace):
         raise ValueError(
-            f"{namespace!r} is not the name of a namespace: small letters, digits and - are;"
+            f"{namespace!r} is not a namespace's name: use lower-case letters, digits and -;"
             " write k8s:NAMESPACE"
         )
     if has_selector and not _SELECTOR.fullmatch(selector):
@@ -279,10 +279,10 @@ def _destination(text: str) -> str:
         if part.startswith("-"):
             raise ValueError(f"the {what} {part!r} begins with '-', which ssh takes for an option")
     if at and not _USER.fullmatch(user):
-        raise ValueError(f"{user!r} is not the name of a user: letters, digits and . _ + - are")
+        raise ValueError(f"{user!r} is not a user's name: use letters, digits and . _ + -")
     if len(host) > HOST_CHARS_MAX or not (_HOST.fullmatch(host) or _is_ipv6(host)):
         raise ValueError(
-            f"{host!r} is not a host as in your ssh config: letters, digits and . _ - are"
+            f"{host!r} is not a host as in your ssh config: use letters, digits and . _ -"
         )
     return text
 

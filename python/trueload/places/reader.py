@@ -43,7 +43,7 @@ class Reader:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as a forked process has to: the thread is in the one before it."""
+        """Begin again, as a forked process has to: the thread is in the one before it."""
         self._pipes: dict[int, Pipe] = {}
         self._full: set[int] = set()
         self._epoll: select.epoll | None = None

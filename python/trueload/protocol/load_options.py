@@ -60,7 +60,7 @@ RATE = Unit("RATE", positive_rate, keyword="Rate")
 
 
 class LoadOptions(Settings, group="Load"):
-    """The load on a server. Of settings that exclude each other only one is given."""
+    """The load on a server. Of settings that cannot be used together only one is given."""
 
     connections: int = option(
         counts_to(CONNECTIONS_MAX),

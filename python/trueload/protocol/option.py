@@ -218,7 +218,7 @@ def positive_span(text: str) -> int:
     """Parse a time of more than zero, in ns. Raises ``ValueError``."""
     ns = any_span(text)
     if ns == 0:
-        raise ValueError(f"'{text}' is no time at all")
+        raise ValueError(f"'{text}' must be greater than 0")
     return ns
 
 

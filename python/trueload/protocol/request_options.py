@@ -312,7 +312,7 @@ class StreamOptions(Settings, group="Streamed answers"):
     )
     stream_end: str | None = option(
         Unit("END"),
-        "What must come behind the last part: the content of a final part, such as '[DONE]', an"
+        "What must follow the last part: the content of a final part, such as '[DONE]', an"
         " event (event:done), or only the end of the body (body). Without it an answer is"
         " truncated.",
         unset="body",

@@ -125,14 +125,14 @@ def _decode_cable(message: dict[str, Any]) -> Message | None:
         return None
     inner = message.get("message")
     if message.get("identifier") != CHANNEL or not isinstance(inner, dict):
-        raise ValueError(f"{_shown(_json(message))} is no message of the channel")
+        raise ValueError(f"{_shown(_json(message))} is not a message of the channel")
     return _message(inner, "action", "payload", exact=False)
 
 
 def _decode_phoenix(message: dict[str, Any]) -> Message:
     payload = message.get("payload")
     if message.get("topic") != TOPIC or not isinstance(payload, dict):
-        raise ValueError(f"{_shown(_json(message))} is no message of {TOPIC}")
+        raise ValueError(f"{_shown(_json(message))} is not a message of {TOPIC}")
     inner = payload.get("response", payload)
     if not isinstance(inner, dict):
         raise ValueError(f"{_shown(_json(message))} has no response")
@@ -142,7 +142,7 @@ def _decode_phoenix(message: dict[str, Any]) -> Message:
 def _message(message: dict[str, Any], kind_key: str, payload_key: str, *, exact: bool) -> Message:
     kind, listeners = message.get(kind_key), message.get("listenerCount")
     if kind not in ("echo", "broadcast", "broadcastResult") or payload_key not in message:
-        raise ValueError(f"{_shown(_json(message))} is no message of the contract")
+        raise ValueError(f"{_shown(_json(message))} is not a message of the contract")
     known = {kind_key, payload_key} | ({"listenerCount"} if kind == "broadcastResult" else set())
     if exact and set(message) != known:
         raise ValueError(f"{NAMES[kind]} with the keys {_shown(', '.join(sorted(message)))}")

@@ -28,7 +28,7 @@ class EndEvent(Model):
 
 
 StreamEnd = Annotated[EndContent | EndEvent, Field(discriminator="kind")]
-"""What must come behind the last part; it is not counted as a part."""
+"""What must follow the last part; it is not counted as a part."""
 
 
 class StreamPlan(Model):
@@ -36,7 +36,7 @@ class StreamPlan(Model):
 
     kind: StreamKind
     end: StreamEnd | None = None
-    """What must come behind the last part; null for the end of the body."""
+    """What must follow the last part; null for the end of the body."""
     stall_ns: int | None = None
     """The longest time without a part once the first has come; null for any time."""
 

@@ -5,7 +5,7 @@ never sent has no time, and counts as slower than any answer. A percentile whose
 such requests is only known to be more than the slowest answer, and is shown as ``> X``. Minimum,
 mean, maximum and deviation cover answers only, and are labelled so.
 
-Where the generator stood still, some requests waited for it. If a share a of all did, the true
+Where the generator was paused, some requests waited for it. If a share a of all did, the true
 percentile q lies between those of ranks q - a and q. Pure.
 """
 

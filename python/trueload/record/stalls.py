@@ -1,4 +1,4 @@
-"""When the generator stood still, and by how much a percentile of the latency may be too long for
+"""When the generator was paused, and by how much a percentile of the latency may be too long for
 it. Pure functions of a record; ``sample`` has what stalls do to a percentile.
 
 A stall in which a thread was stopped is ours. So is one in which it waited for a CPU, if generator

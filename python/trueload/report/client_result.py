@@ -59,7 +59,7 @@ def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]
         f" {format_count(seen.open_requests.mean)} on average, over"
         f" {format_count(seen.connections.peak)} connections",
     )
-    yield "opened", f"{format_count(seen.accepted)} connections anew" if seen.accepted else ""
+    yield "opened", f"{format_count(seen.accepted)} new connections" if seen.accepted else ""
     yield "CPU", _cpu(record, client)
     throttled = record.generator.throttled_share
     yield "CPU limit", throttled_text("the client", throttled) if throttled else ""

@@ -119,5 +119,5 @@ def read_plan(run: Run) -> SuitePlan:
         return SuitePlan.model_validate(without_removed("suite", run.plan))
     except ValueError:
         raise UserError(
-            f"the plan of run {run.id} cannot be read by this version", "run the suite anew"
+            f"the plan of run {run.id} cannot be read by this version", "run the suite again"
         ) from None

@@ -53,5 +53,5 @@ def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str], unsealed: st
     if " is not for " in why:
         return "ask for it by a name of its certificate, or --insecure (the record says so)"
     if any(part in why for part in ("expired", "not valid yet", "X.509")):
-        return "renew it, or --insecure measures all the same (the record says so)"
+        return "renew it, or --insecure measures anyway (the record says so)"
     return NO_TRUST

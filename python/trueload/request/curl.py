@@ -24,7 +24,7 @@ from trueload.request.secret_urls import redact_typed_url
 from trueload.request.shell import split_words
 from trueload.units import NS_PER_S
 
-HINT = "copy it anew, from the word curl to its end, and put it in single quotes"
+HINT = "copy it again, from the word curl to its end, and put it in single quotes"
 WINDOWS_HINT = "copy it in the form for bash, and put it in single quotes"
 # What curl asks for if it was built with every library.
 COMPRESSED = "deflate, gzip, br, zstd"
@@ -375,14 +375,16 @@ def _urlencoded(value: str) -> bytes:
 def _seconds(value: str) -> int | None:
     """The time of ``--max-time``, of which 0 is none."""
     if not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}", value, re.ASCII):
-        raise UserError("the curl command has a -m that is no time", "write seconds, as -m 2.5")
+        raise UserError(
+            "the curl command has a -m that is not a number of seconds", "write seconds, as -m 2.5"
+        )
     return round(float(value) * NS_PER_S) or None
 
 
 def _redirects(value: str) -> int:
     if not re.fullmatch("-1|[0-9]{1,9}", value, re.ASCII):
         raise UserError(
-            "the curl command has a --max-redirs that is no number", "write for example 5"
+            "the curl command has a --max-redirs that is not a number", "write for example 5"
         )
     return FOLLOW_MAX if value == "-1" else min(int(value), FOLLOW_MAX)
 

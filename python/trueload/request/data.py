@@ -35,9 +35,9 @@ FORMATS: dict[str, DataFormat] = {
 """The format of a file, by the end of its name."""
 SEPARATORS: dict[DataFormat, str] = {"csv": ",", "ssv": ";", "tsv": "\t"}
 EXAMPLES: dict[DataFormat, str] = {
-    "csv": 'a field with a comma, a quote or a line break stands in double quotes, as in a,"b,c"',
-    "ssv": "a field with a semicolon, a quote or a line break stands in double quotes",
-    "tsv": "a field with a tab, a quote or a line break stands in double quotes",
+    "csv": 'a field with a comma, a quote or a line break goes in double quotes, as in a,"b,c"',
+    "ssv": "a field with a semicolon, a quote or a line break goes in double quotes",
+    "tsv": "a field with a tab, a quote or a line break goes in double quotes",
     "jsonl": 'a line is like {"name": "anna", "id": 7}',
 }
 _PLACE = re.compile(rf"\{{\{{|\{{\+?([A-Za-z_][A-Za-z0-9_.-]*){HOW}\}}")
@@ -176,7 +176,7 @@ def _columns_of_csv(path: Path, form: DataFormat, head: bytes) -> list[str]:
         rows = csv.reader(text, delimiter=SEPARATORS[form], strict=True)
         found = next((row for row in rows if row), [])
     except csv.Error as error:
-        raise UserError(f"{shown(path)}, line 1 is no header: {error}", EXAMPLES[form]) from None
+        raise UserError(f"{shown(path)}, line 1 is not a header: {error}", EXAMPLES[form]) from None
     if not found:
         raise UserError(f"{shown(path)} has no rows", "its first row names the columns")
     return found
@@ -215,7 +215,7 @@ def _used(
     for name in sorted(named - own - set(columns)):
         raise UserError(
             f"{{{name}}} names no column of {shown(path)}",
-            f"columns are {listed or 'none that can be named'}; {{{{{name}}} stands for itself",
+            f"columns are {listed or 'none with a usable name'}; {{{{{name}}} stands for itself",
         )
     if not named - own:
         raise UserError(

@@ -95,7 +95,7 @@ class Entry:
             return None
         if not isinstance(value, str):
             hint = f"write it in quotes: {self.format.text.format(key)}"
-            self.format.refuse(f"'{key}' is not a text", hint)
+            self.format.refuse(f"'{key}' is not a string", hint)
         return value
 
     def encoded(self, key: str) -> bytes | None:
@@ -119,7 +119,7 @@ class Entry:
         """Return the URL of the request: a whole one, or a path below ``base``."""
         value = self.fields.get("url")
         if not isinstance(value, str) or not value:
-            self.format.refuse("'url' is missing" if value is None else "'url' is not a text")
+            self.format.refuse("'url' is missing" if value is None else "'url' is not a string")
         if not value.startswith("/"):
             return parse_url(value)
         if base is None:
@@ -134,7 +134,7 @@ class Entry:
                 self.format.refuse("a header's name has a colon", self.format.headers)
             for one in values if isinstance(values, list) else [values]:
                 if not isinstance(one, str):
-                    why = f"the header {name!r} has a value that is no text"
+                    why = f"the header {name!r} has a value that is not text"
                     self.format.refuse(why, self.format.headers)
                 pairs.append((name, one))
         return pairs
@@ -147,7 +147,7 @@ class Entry:
         rest = [text for text in flags.headers if parse_header(text)[0].lower() not in named]
         body, file = self.encoded("body"), self.text("body_file")
         if body is not None and file is not None:
-            self.format.refuse("'body' and 'body_file' exclude each other", "keep one of them")
+            self.format.refuse("'body' and 'body_file' cannot be used together", "keep one of them")
         return make_request(
             endpoint,
             method=self.text("method"),

@@ -15,7 +15,7 @@ def check_load(follow: int | None, *, connect_open: bool) -> None:
     """Refuse a load in which a request cannot go on by its redirect. Raises ``UserError``."""
     if follow is not None and connect_open:
         raise UserError(
-            "--follow and --connect-open exclude each other",
+            "--follow and --connect-open cannot be used together",
             "use --close, which gives each redirect a connection of its own",
         )
 

@@ -30,6 +30,6 @@ def _lines_of(name: str) -> list[str]:
     for number, line in enumerate(lines, start=1):
         if line.strip() and (line.startswith("@") or ":" not in line):
             # Not shown: it may be a secret.
-            why = f"{shown}, line {number} is no header"
+            why = f"{shown}, line {number} is not a header"
             raise UserError(why, "write each line as 'Name: value'")
     return [line for line in lines if line.strip()]

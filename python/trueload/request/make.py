@@ -49,7 +49,7 @@ def make_request(
     if credentials is not None:
         if "authorization" in names:
             raise UserError(
-                "a user and an Authorization header exclude each other", "keep one of them"
+                "a user and an Authorization header cannot be used together", "keep one of them"
             )
         pairs.append(("Authorization", credentials))
     return Request(
@@ -105,7 +105,7 @@ def parse_statuses(texts: Sequence[str]) -> tuple[int, ...] | None:
 def read_body(body: str | None, body_file: Path | None) -> bytes | None:
     """Read the body of ``--body`` or ``--body-file`` (``-`` for stdin). Raises ``UserError``."""
     if body is not None and body_file is not None:
-        raise UserError("--body and --body-file exclude each other", "keep one of them")
+        raise UserError("--body and --body-file cannot be used together", "keep one of them")
     if body is not None:
         return body.encode("utf-8", "surrogateescape")
     if body_file is None:

@@ -41,7 +41,7 @@ def make_messages(size_bytes: int | None, data: Path | None, *, text: bool = Fal
     """Make the messages that are sent again and again. Raises ``UserError``."""
     if data is not None:
         if size_bytes is not None:
-            raise UserError("--size and --data exclude each other", "keep one of them")
+            raise UserError("--size and --data cannot be used together", "keep one of them")
         message = _read(data)
         if text and not _is_text(message):
             raise UserError(

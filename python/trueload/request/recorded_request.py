@@ -107,7 +107,7 @@ def _as_sent(path: str) -> str:
     try:
         return quote(path, safe=_AS_IT_IS, errors="surrogateescape")
     except UnicodeEncodeError:  # JSON can have half of a surrogate pair
-        raise UnsendableError("a path that is no text") from None
+        raise UnsendableError("a path that is not text") from None
 
 
 def parse_iso(text: str) -> tuple[int, bool]:

@@ -77,7 +77,7 @@ def make_route(
     excluded = (("--resolve", overrides), ("--local-address", local_addresses), ("--proxy", proxy))
     for name, value in excluded:
         if value:
-            raise UserError(f"--unix and {name} exclude each other", "keep one of them")
+            raise UserError(f"--unix and {name} cannot be used together", "keep one of them")
     return Route(unix=socket_path(unix, "--unix"))
 
 

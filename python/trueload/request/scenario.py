@@ -126,7 +126,7 @@ def _step(fields: Any, folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSp
 def _name(value: Any) -> str:
     hint = 'write for example name = "log in"'
     if not isinstance(value, str):
-        FORMAT.refuse("'name' is missing" if value is None else "'name' is not a text", hint)
+        FORMAT.refuse("'name' is missing" if value is None else "'name' is not a string", hint)
     if not (value.isprintable() and 0 < len(value) <= NAME_LENGTH_MAX):
         FORMAT.refuse(f"'name' is not a line of 1 to {NAME_LENGTH_MAX} characters", hint)
     return redact_url(value)
@@ -169,7 +169,7 @@ def _from(name: str, text: Any) -> FromPlan:
 def _think(value: Any) -> tuple[int, int]:
     hint = 'write for example think = "200ms", or think = "100ms..300ms"'
     if not isinstance(value, str):
-        FORMAT.refuse("'think' is not a text", hint)
+        FORMAT.refuse("'think' is not a string", hint)
     first, _, last = value.partition("..")
     try:
         least_ns = parse_duration(first.strip())

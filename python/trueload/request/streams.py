@@ -17,7 +17,7 @@ def make_stream(given: StreamOptions) -> StreamPlan | None:
     if given.stream is None:
         for flag in map(flag_of, given.given):
             raise UserError(
-                f"{flag} is of no use without --stream", "add --stream sse, chunks or jsonl"
+                f"{flag} does nothing without --stream", "add --stream sse, chunks or jsonl"
             )
         return None
     end = _end(given.stream, given.stream_end)

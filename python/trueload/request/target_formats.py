@@ -135,7 +135,7 @@ def _of_vegetas_text(lines: Sequence[str], folder: Path) -> dict[str, Any]:
             near = folder / text[1:]
             fields["body"] = read_body(None, near if near.exists() else Path(text[1:]))
         elif not (colon and name.strip() and value.strip()):
-            _VEGETA_TEXT.refuse(f"{name[:40]!r} is no header", _VEGETA_TEXT.headers)
+            _VEGETA_TEXT.refuse(f"{name[:40]!r} is not a header", _VEGETA_TEXT.headers)
         else:
             headers.setdefault(name.strip(), []).append(value.strip())
     return {**fields, "headers": headers}

@@ -37,7 +37,7 @@ def parse_timed(line: str) -> RecordedRequest:
     url, path, body = entry.text("url"), entry.text("path"), entry.encoded("body")
     method = entry.text("method") or ("GET" if body is None else "POST")
     if (url is None) == (path is None):
-        FORMAT.refuse("'url' and 'path' exclude each other" if url else "'path' is missing")
+        FORMAT.refuse("'url' and 'path' cannot be used together" if url else "'path' is missing")
     if path is not None and not path.startswith("/"):
         FORMAT.refuse("'path' does not begin with /")
     headers = entry.headers()

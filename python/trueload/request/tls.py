@@ -40,7 +40,7 @@ def make_tls(endpoint: Url, given: TlsOptions) -> Tls | None:
             )
         return None
     if given.cacert is not None and given.insecure:
-        raise UserError("--cacert and --insecure exclude each other", "keep one of them")
+        raise UserError("--cacert and --insecure cannot be used together", "keep one of them")
     issuers = None if given.cacert is None else read_certificates(given.cacert, "--cacert")
     trust: Literal["system", "given", "anybody"] = "system" if issuers is None else "given"
     named = given.cert is not None or given.key is not None
@@ -71,7 +71,7 @@ def read_certificates(path: Path, flag: str) -> bytes:
     if not _has_readable_certificate(pem):
         raise UserError(
             f"{flag} {_shown(path)} holds no certificate that can be read",
-            "`openssl x509 -in FILE` writes it anew, if it can be read",
+            "`openssl x509 -in FILE` rewrites it, if it can be read",
         )
     return pem
 

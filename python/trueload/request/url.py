@@ -259,7 +259,9 @@ def _host_name(host: str, example: str) -> str:
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise UserError(f"'{host}' is not a host name", example)
     if labels[-1].isdigit() and _literal(name) is None:
-        raise UserError(f"'{host}' is not an IPv4 address", "four numbers from 0 to 255 are")
+        raise UserError(
+            f"'{host}' is not an IPv4 address", "an IPv4 address is four numbers from 0 to 255"
+        )
     return name
 
 

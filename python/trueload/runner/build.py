@@ -149,7 +149,7 @@ def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
                 os.utime(home / STAMP)
             return Build(key, tree, True)
         if stamp is not None:
-            announce(f"{subject.name}: its build is no longer as it was made, and is made anew")
+            announce(f"{subject.name}: its build has changed, and is built again")
         elif subject.manifest.fetch or subject.manifest.build:
             announce(f"{subject.name}: building")
         # Remove the stamp first: a build that is cut short now must not look complete.

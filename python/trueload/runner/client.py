@@ -91,7 +91,7 @@ class Client:
                     break
         self._refuse_unasked()
         if not self.processes.wait(deadline_s):
-            raise ClientError(f"it goes on {END_S:g} s after the end of its input")
+            raise ClientError(f"it goes on {END_S:g} s after its input ended")
         # Its helper processes may notice its end a moment later, as Erlang's erl_child_setup does.
         deadline_s = time.monotonic() + LEFT_S
         for left_s in looks(deadline_s):

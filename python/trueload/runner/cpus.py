@@ -94,7 +94,7 @@ def _single(
 
 def _too_few(needed: str, cpus: list[int]) -> NoLayout:
     there = f"{'are' if len(cpus) > 1 else 'is'} {len(cpus)}"
-    return NoLayout(f"{needed}, and there {there}; --share-cpus measures all the same")
+    return NoLayout(f"{needed}, and there {there}; --share-cpus measures anyway")
 
 
 def available_cpus() -> list[int]:

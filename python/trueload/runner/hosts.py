@@ -78,9 +78,7 @@ def scratch_folder() -> Iterator[Path]:
         make_folder(home)
         path = Path(tempfile.mkdtemp(prefix=cgroup.owner_prefix(), dir=home))
     except OSError as error:
-        raise StartError(
-            f"there is no folder for what it leaves about: {error}", again=True
-        ) from None
+        raise StartError(f"no folder can be made for its files: {error}", again=True) from None
     try:
         yield path
     finally:

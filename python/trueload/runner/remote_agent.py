@@ -41,12 +41,12 @@ class RemoteAgent(Closeable):
             self._channel = place.open([str(agent_file())])
         except OSError as error:
             raise UserError(
-                f"{place.name} has no use for the server's agent: {error.strerror}",
+                f"{place.name} cannot run the server's agent: {error.strerror}",
                 "it is a Python program: install python3 there",
             ) from error
         self._lock = threading.Lock()
         self._calls = 0
-        self.dropped = 0  # answers to other calls: late, because the host stood still
+        self.dropped = 0  # answers to other calls: late, because the host was paused
         self._over = threading.Event()
         try:
             about = self._first_answer()

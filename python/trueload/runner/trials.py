@@ -282,7 +282,7 @@ def _why_unready(
 ) -> str:
     within = f"within {subject.manifest.ready_s:g} s (ready_s)"
     if fault:
-        return f"it did not answer {first_asked(setting.contract)} rightly {within}: {fault}"
+        return f"it did not answer {first_asked(setting.contract)} correctly {within}: {fault}"
     if elsewhere:
         where = ", ".join(elsewhere[:3])
         return f"it listens on {where} instead of {setting.host}:{port}"

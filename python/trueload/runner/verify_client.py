@@ -70,7 +70,7 @@ def verify_client(
             return ClientVerdict(f"{asked.what}: {verdict.fault}", verdict.log_tail)
         notes += verdict.notes
     if len(notes) >= len(talks):
-        return ClientVerdict("it supports nothing that it is asked for")
+        return ClientVerdict("it supports nothing that was asked for")
     unkept = () if keep_alive else (UNKEPT,)
     return ClientVerdict(None, "", (*unkept, *notes))
 

@@ -182,7 +182,7 @@ def is_certain(limit: Condition, record: Record) -> bool:
 
 
 def is_cut(record: Record) -> bool:
-    """Whether a step was ended before its time, which says nothing of the server."""
+    """Whether a step was ended before its time, which says nothing about the server."""
     return record.partial and record.trouble is None
 
 
@@ -254,8 +254,8 @@ def has_good_answer(record: Record) -> bool:
 
 
 def silence(record: Record) -> str:
-    """A text about a step without good answers: ``not one request was ok: timeout.first_byte``."""
-    return f"not one request was ok{_mostly(record)}"
+    """A text about a step without good answers: ``no request was ok: timeout.first_byte``."""
+    return f"no request was ok{_mostly(record)}"
 
 
 def _mostly(record: Record) -> str:
@@ -296,7 +296,7 @@ def early_receipts(record: Record) -> str:
         return ""
     return (
         f"p95 of receipts {format_duration(receipt.value)}, of deliveries"
-        f" {format_duration(delivery.value)}: a receipt says little of when others have the message"
+        f" {format_duration(delivery.value)}: a receipt says little about when others get it"
     )
 
 

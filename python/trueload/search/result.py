@@ -26,7 +26,7 @@ from trueload.text import REASON_LINES, folded, labelled, plain
 from trueload.units import format_count, format_span
 from trueload.verdict import CHECKS
 
-SPOILED_OTHERWISE = "the generator broke down"
+SPOILED_OTHERWISE = "the generator failed"
 
 
 def plan_json(plan: SearchPlan) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def sentence(plan: SearchPlan, taken: Sequence[StepResult], *, by_user: bool = F
         if done.limited_by == "server":
             return f"{text}; {load_text(plan, done.above or 0)} did not"
         if done.limited_by == "ceiling":
-            return f"{text}: a lower bound, more was not tried"
+            return f"{text}: a lower bound, larger loads were not tried"
         short = _shortage_at(taken, done.above)
         if done.limited_by == "shortage" and short is not None:
             return (
@@ -279,7 +279,7 @@ def sentence(plan: SearchPlan, taken: Sequence[StepResult], *, by_user: bool = F
     tried = f"the lowest tried was {lowest}"
     tried += "" if answered else f", and {silence(taken[-1].record)}"
     if done.why == "generator":
-        return f"{_blame(taken)} at every load, which says nothing of the server; {tried}"
+        return f"{_blame(taken)} at every load, which says nothing about the server; {tried}"
     return f"no load keeps to {limit}; {tried}"
 
 

@@ -163,7 +163,7 @@ def write_error(path: Path, error: sqlite3.Error) -> StoreError:
 
 def connect(path: Path) -> Connection:
     """Open the file, or create it. Raises ``StoreError``."""
-    elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
+    elsewhere = "set TRUELOAD_STORE to a writable file, or use --no-save"
     if os.path.isdir(path):  # unlike Path.is_dir, False where we have no permission
         raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
     try:
@@ -177,7 +177,7 @@ def connect(path: Path) -> Connection:
         )
         connection.limit(path.stat().st_size)
     except OSError as error:
-        why = f"its folder cannot be made: {error.filename}: {error.strerror}"
+        why = f"its folder cannot be created: {error.filename}: {error.strerror}"
         raise StoreError(f"the store {path} cannot be opened: {why}", elsewhere) from error
     except (ValueError, sqlite3.Error) as error:
         raise StoreError(f"the store {path} cannot be opened: {error}", elsewhere) from error
@@ -213,7 +213,7 @@ def connect_to_read(path: Path, why: StoreError) -> Connection:
         raise StoreError(
             f"the store {path} cannot be read: its latest rows are in {log.name},"
             " and nothing can be written there",
-            "copy both files to a folder that can be written, and set TRUELOAD_STORE to the copy",
+            "copy both files to a writable folder, and set TRUELOAD_STORE to the copy",
         ) from why
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, factory=Connection)

@@ -36,7 +36,7 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error
     except (ValueError, RecursionError):
-        raise UserError(f"{path} is no JSON", HINT) from None
+        raise UserError(f"{path} is not JSON", HINT) from None
 
 
 def _read(path: Path) -> bytes:

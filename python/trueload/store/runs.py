@@ -156,7 +156,7 @@ class Store(Closeable):
             return RunLock(self.path, run.seq)
         except HeldError:
             raise UserError(
-                f"run {run.id} is still going on: another trueload adds to it",
+                f"run {run.id} is still running: another trueload adds to it",
                 f"wait for its end, or interrupt it; `trueload runs show {run.id}` shows how far"
                 " it is",
             ) from None
@@ -287,7 +287,7 @@ class Store(Closeable):
         if matches:
             raise UserError(
                 f"'{selector}' is the beginning of {len(matches)} runs",
-                f"say more of it, for example {matches[-1].id}",
+                f"give more of it, for example {matches[-1].id}",
             )
         raise UserError(
             f"there is no run '{selector}' in {self.path}",
@@ -355,7 +355,7 @@ class Store(Closeable):
             expected = fields[0] + 1
             yield to_run(fields)
         if last is None:
-            yield DamagedRow(None, "it cannot be read how many runs there are")
+            yield DamagedRow(None, "the number of runs cannot be read")
         else:
             yield from _missing(expected, last + 1, numbered=False)
 

@@ -138,7 +138,7 @@ class Message(Model):
     fragmented, each message in three frames; interrupted, the same with a ping between the frames;
     ping, one before the messages; late, while another client reads nothing until no more is
     accepted; leave, while a further client goes away; nonsense, after a further client has sent
-    what is no message of the dialect; close, by a further client, which closes in order after them.
+    what is not a message of the dialect; close, by a last client, which closes after them.
     """
 
     what: str

@@ -205,7 +205,7 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Subject:
     prefix = f"variants.{variant}." if variant else ""
     try:
-        # Through JSON, so that strictness follows JSON's types: "10" is no number, a list is a
+        # Through JSON, so that strictness follows JSON's types: "10" is not a number, a list is a
         # tuple.
         text = json.dumps(data, default=repr)
         manifest = Manifest.model_validate_json(text, strict=True)
@@ -267,7 +267,7 @@ def contents(subject: Subject) -> dict[Path, Path]:
 
     What it shares with others is laid into its copy, at the same paths as in the shared folder.
     Raises ``UserError`` as ``sources`` does, and for a shared folder that is missing or brings a
-    file that is there already.
+    file that already exists.
     """
     manifest = subject.folder / MANIFEST
     found = {path: subject.folder / path for path in sources(subject.folder)}

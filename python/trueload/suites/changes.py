@@ -148,4 +148,4 @@ def check_role(suite: Suite, changes: Changes) -> None:
             f"{wrong} is of HTTP/{'1.1' if http2 else '2'}, and this suite is not", f"use {right}"
         )
     if changes.full and not suite.full:
-        raise UserError("--full: this suite has no larger grid", "leave --full away")
+        raise UserError("--full: this suite has no larger grid", "leave --full out")

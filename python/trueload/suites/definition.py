@@ -237,7 +237,7 @@ class Suite(Model):
         if self.broadcast is not None and self.window.requests is None:
             raise ValueError("a broadcast needs requests: the number of messages in each step")
         if self.prime and self.window.warmup_ns is not None:
-            raise ValueError("prime and warmup exclude each other")
+            raise ValueError("prime and warmup cannot be used together")
         is_open = any(block.rate for block in self.loads) or (
             self.window.gave("stages") and self.window.stages_of == "rate"
         )
@@ -254,10 +254,10 @@ class Suite(Model):
             return self
         staged(window.stages, window.stages_of)
         if self.prime:
-            raise ValueError("prime and stages exclude each other")
+            raise ValueError("prime and stages cannot be used together")
         axis = "connections" if window.stages_of == "connections" else "rate"
         if any(axis in block.model_fields_set for block in self.loads):
-            raise ValueError(f"{axis} in [[loads]] and stages of it exclude each other")
+            raise ValueError(f"{axis} in [[loads]] and stages of it cannot be used together")
         return self
 
     @model_validator(mode="after")
@@ -279,7 +279,7 @@ class Suite(Model):
             if self.http2 is None and (block.streams or block.max_streams):
                 raise ValueError("streams are of HTTP/2: add [http2], or write pipeline")
             if self.http2 is not None and block.pipeline != (1,):
-                raise ValueError("pipeline is of HTTP/1.1: write streams, or leave [http2] away")
+                raise ValueError("pipeline is of HTTP/1.1: write streams, or leave [http2] out")
         return self
 
 

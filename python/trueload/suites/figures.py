@@ -50,7 +50,7 @@ class BroadcastCapacity:
     clients: float
     """The most clients that kept to the limit; 0 if none did."""
     above: float | None
-    """The fewest that did not; None if more was not tried, or our side was the limit."""
+    """The fewest that did not; None if larger loads were not tried, or our side was the limit."""
     deliveries_per_s: float | None
     lost: float | None
     bytes_per_connection: float | None
@@ -77,7 +77,7 @@ class Figures:
     """The subject's CPU time over the window; 1.0 for one CPU."""
     peak_rss_bytes: int | None
     latency_at_most: tuple[str, ...] = ()
-    """The percentiles that are only upper bounds, because the generator stood still."""
+    """The percentiles that are only upper bounds, because the generator was paused."""
     latency_too_few: tuple[str, ...] = ()
     """The percentiles that say nothing, because there were too few requests."""
     p50_ours_ms: float | None = None

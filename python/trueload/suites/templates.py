@@ -17,7 +17,7 @@ repeat   = 6                 # trials of each subject and load; fewer are too fe
 # A trial for every combination of these values; add tables for other loads.
 [[loads]]
 connections = [8, 64]
-# rate      = ["1k/s"]       # an open loop: so many requests a second, whatever becomes of them
+# rate      = ["1k/s"]       # an open loop: so many requests a second, whatever the answers
 """
 
 CONTRACT = """\

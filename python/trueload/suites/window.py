@@ -57,13 +57,13 @@ def plan_window(suite: Suite, given: LoadOptions, axes: Mapping[str, object]) ->
     """Return the window of each trial.
 
     ``given`` and ``axes`` are what the command line says instead of the suite; ``axes`` are its
-    lists of values, by their flags. Raises ``UserError`` for options that exclude each other.
+    lists of values, by their flags. Raises ``UserError`` for options that cannot be used together.
     """
     stops = [flag_of(field) for field in STOPS if given.gave(field)]
     if len(stops) > 1:
-        raise UserError(f"{stops[0]} and {stops[1]} exclude each other", "give one of them")
+        raise UserError(f"{stops[0]} and {stops[1]} cannot be used together", "give one of them")
     if given.gave("stages_of") and not given.gave("stages"):
-        raise UserError("--stages-of is given, but no --stages", "add --stages, or leave it away")
+        raise UserError("--stages-of is given, but no --stages", "add --stages, or leave it out")
     window = given if stops else suite.window
     if suite.broadcast is not None and window.requests is None:
         raise UserError(f"{stops[0]} is not for a suite of broadcasts", "use --requests")
@@ -83,7 +83,7 @@ def _staged(
     excluded = "--connections" if of == "connections" else "--rate"
     if axes[excluded] is not None:
         raise UserError(
-            f"{excluded} and stages of it exclude each other",
+            f"{excluded} and stages of it cannot be used together",
             "give one of them; --duration replaces the stages of a suite",
         )
     stop = Duration(ns=sum(ramp.ns for ramp in ramps))

@@ -128,7 +128,7 @@ class Observer(Closeable):
                 pass
 
     def _trouble(self, kind: FailureKind, what: str) -> Trouble:
-        """The reason for the end of the trial: this process itself, if it has just stood still."""
+        """The reason for the end of the trial: this process itself, if it was just paused."""
         paused = self._pauses.behind(what)
         return (
             Trouble(kind=kind, what=what) if paused is None else Trouble(kind="paused", what=paused)

@@ -353,7 +353,7 @@ class Session(Observer):
         )
         hint = HINTS[message.class_]
         if message.class_ == "local.fds" and self._spec.engine.driver == "epoll":
-            hint += ", or leave --driver epoll away: io_uring may need none"
+            hint += ", or leave --driver epoll out: io_uring may need none"
         return ShortageError(message.message, hint, make_record(self._seen))
 
     def _measure(self, engine: Engine | Fleet) -> None:
@@ -368,7 +368,7 @@ class Session(Observer):
             asked = time.monotonic()
             message = engine.receive(0.0 if received_late else POLL_S)
             now = time.monotonic()
-            if now - asked > PAUSE_S:  # nothing could be heard while we stood still
+            if now - asked > PAUSE_S:  # nothing could be heard while we were paused
                 silent_from = now
             if message is not None:
                 self._note(message)

@@ -47,7 +47,7 @@ class Moves:
 
     ``at_most``: the fault only makes it larger, so the truth is at most the figure. ``unknown``: it
     can move it either way. What is only added by our own side, or by the machine, is a bound for a
-    load that was sent as scheduled. In a closed loop a generator that stands still also skips the
+    load that was sent as scheduled. In a closed loop a generator that is paused also skips the
     pauses of the server, so that its latencies are no bound there (``delays``). ``by_delays``: such
     a disturbance alone makes the check fail, so that beside one it says nothing more.
     """

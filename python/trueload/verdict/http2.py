@@ -140,7 +140,7 @@ def versions_text(found: Http2) -> str:
     """Return a text such as ``2 connections spoke HTTP/2, 1 connection spoke HTTP/1.1``."""
     by_version = (("HTTP/2", found.connections), ("HTTP/1.1", found.http1))
     parts = [f"{times(count, 'connection')} spoke {name}" for name, count in by_version if count]
-    return ", ".join(parts) or "no connection was asked anything"
+    return ", ".join(parts) or "no request was sent on any connection"
 
 
 def permitted_text(found: Http2) -> str:

@@ -1,4 +1,4 @@
-"""The check `hiccup`: what a generator that stood still may have done to each figure.
+"""The check `hiccup`: what a generator that was paused may have done to each figure.
 
 How: the engine counts how often its threads did not run although requests were outstanding or due,
 for how long, and how many requests waited. A percentile can only be wrong through stalls that reach
@@ -69,14 +69,14 @@ HICCUP = Definition(
     fault="generator",
     moves=DELAYS,
     meaning=(
-        "While the generator stands still it neither sends nor reads the clock, so its"
+        "While the generator is paused, it neither sends nor reads the clock, so its"
         " pauses look like those of the server."
     ),
     remedy=(
         "Look at what stopped it: a suspended process or machine, a CPU limit, other programs,"
         " swapping, or too few CPUs."
     ),
-    spoiled="the generator stood still",
+    spoiled="the generator was paused",
     per_host=True,
 )
 
@@ -92,12 +92,12 @@ def _stood_share(record: Record, stood: Sequence[StallGroup]) -> float:
 def _stood_text(record: Record, share: float, stood: Sequence[StallGroup]) -> str:
     count = round(sum(each.count for each in stood))
     if not count:
-        return "the generator never stood still"
+        return "the generator was never paused"
     took = format_duration(share * record.window.window_ns)
     # A request may wait in several pauses, so their sum can exceed all requests.
     requests = format_count(math.ceil(sum(each.requests for each in stood) / count))
     return (
-        f"the generator stood still {times(count, 'time')}, for {took} in all"
+        f"the generator was paused {times(count, 'time')}, for {took} in all"
         f" ({format_share(share)} of the window), while {requests} requests waited"
         f"{' each time' if count > 1 else ''}"
     )

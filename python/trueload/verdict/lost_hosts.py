@@ -17,7 +17,7 @@ def check_hosts_lost(record: Record) -> Finding:
     if count < 2:
         return not_applicable("the load came from one host")
     if record.trouble is not None and record.trouble.kind == "paused":
-        return not_applicable("all hosts ended, because trueload itself stood still")
+        return not_applicable("all hosts ended, because trueload itself was paused")
     lost = [host for host in record.hosts if host.lost is not None]
     if not lost:
         return Finding("pass", f"all {count} hosts sent to the end", 0.0, 0.0)

@@ -10,7 +10,7 @@ from trueload.verdict.common import Definition, Finding, graded, not_applicable,
 UNFINISHED_WARN = 0.5
 """Sessions under way at the end for each one that has ended, beyond which too little is known of
 long ones: on average, not even two sessions of each user have ended."""
-NO_SESSIONS = "the load is no scenario"
+NO_SESSIONS = "the load is not a scenario"
 
 
 def check_sessions(record: Record) -> Finding:

@@ -101,11 +101,11 @@ STALL = Definition(
     name="stall",
     order=135,
     compute=check_stall,
-    of_client="latencies are the client's own word",
+    of_client="latencies are what the client claims",
     fault="subject",
     moves=HIDDEN_WAITS,
     meaning=(
-        "A closed loop sends almost nothing while the server stands still, so its"
+        "A closed loop sends almost nothing while the server is paused, so its"
         " percentiles hide the pause."
     ),
     remedy=(

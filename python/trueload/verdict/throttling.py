@@ -19,7 +19,7 @@ from trueload.verdict.common import (
 )
 
 STOOD_WARN, STOOD_FAIL = 0.02, 0.05
-"""Shares of the window in which the generator stood still.
+"""Shares of the window in which the generator was paused.
 
 A closed loop's throughput is too low by at most this share. Two equal runs differ by some 2 %; 5 %
 would change the order of servers.

@@ -42,7 +42,7 @@ def check_varying(record: Record) -> Finding:
         return not_applicable("no request ended well")
     if record.plan.generate.replay is not None:
         return not_applicable("the recorded requests differ, and so do their answers")
-    return not_applicable("each body was held against the one expected")
+    return not_applicable("each body was compared with the expected one")
 
 
 VARYING = Definition(

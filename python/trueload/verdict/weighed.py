@@ -46,7 +46,7 @@ def long_waits(known: Buckets, beyond_ns: float) -> dict[float, int]:
 def left_share(record: Record, known: Buckets, waits: dict[float, int], beyond_ns: float) -> float:
     """Return the share of the places' time in which more than this is left of one of these waits.
 
-    Waits in which our own generator stood still are not the server's.
+    Waits in which our own generator was paused are not the server's.
     """
     left_ns = math.fsum(count * max(0.0, ns - beyond_ns) for ns, count in waits.items())
     stood = our_stalls(record)

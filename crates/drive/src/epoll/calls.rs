@@ -19,7 +19,7 @@ pub trait Calls: Debug {
     /// Registers a descriptor with an epoll, which reports these events with their data.
     fn watch(&self, epoll: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno>;
 
-    /// Registers a descriptor anew: whatever is ready now is reported by the next wait.
+    /// Registers a descriptor again: whatever is ready now is reported by the next wait.
     fn watch_anew(&self, epoll: &OwnedFd, fd: &OwnedFd, wanted: Event) -> Result<(), Errno>;
 
     /// Waits until a descriptor is ready or the timeout is over, and fills the spare room among the

@@ -20,7 +20,7 @@ use super::ring::{DATAGRAMS_GROUP, Ring, STAMPED_GROUP};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     group: u16,
-    /// The most buffers there can be: a power of two. When they run out, receives begin anew after
+    /// The most buffers there can be: a power of two. When they run out, receives begin again after
     /// the batch.
     places: u16,
     /// Initial number of buffers.
@@ -34,7 +34,7 @@ pub(super) const DATAGRAMS: Shape =
     Shape { group: DATAGRAMS_GROUP, places: 512, first: 512, bytes: 64 * 1024 + 4096 };
 /// For streams received with arrival times: a longer part comes in several pieces. The buffers are
 /// used in turn, so each takes at least a page of memory. If all connections are watched, hundreds
-/// may have bytes at once, and a receive that begins anew costs more than one that goes on.
+/// may have bytes at once, and a receive that begins again costs more than one that goes on.
 pub(super) const STAMPED: Shape =
     Shape { group: STAMPED_GROUP, places: 1024, first: 64, bytes: 16 * 1024 };
 

@@ -1,4 +1,4 @@
-//! Receiving bytes: one multishot receive per socket, started anew when it has ended.
+//! Receiving bytes: one multishot receive per socket, started again when it has ended.
 
 use io_uring::cqueue::{self, more};
 use io_uring::types::RecvMsgOut;
@@ -206,7 +206,7 @@ impl<K: Kernel> Uring<K> {
         if !self.arrivals.watches(token.index)
             && self.arrivals.watch(&self.rings[0], fd, token.index)
         {
-            // The receive in flight begins anew, with arrival times.
+            // The receive in flight begins again, with arrival times.
             self.end_receive(token.index);
         }
     }

@@ -199,7 +199,7 @@ impl Taking {
             len += value.len();
             if self.uses.as_json[index] && !is_json_value(value) {
                 let what = format!(
-                    "has in '{column}' what is no JSON, and {{{column}}} has no quotes around it: \
+                    "has in '{column}' what is not JSON, and {{{column}}} has no quotes around it: \
                      write {{{column}|json}} for a text"
                 );
                 return Err(Broken { line: Some(line), what });
@@ -288,7 +288,7 @@ mod tests {
             let found = read_text(DataFormat::Csv, &["json", "name"], &text);
             assert_eq!(found.is_ok(), is_json, "{value} {found:?}");
             if let Err(error) = found {
-                assert!(error.starts_with("line 2 has in 'json' what is no JSON"), "{error}");
+                assert!(error.starts_with("line 2 has in 'json' what is not JSON"), "{error}");
             }
         }
     }

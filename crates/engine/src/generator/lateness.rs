@@ -3,7 +3,7 @@
 //!
 //! While requests are outstanding the thread wakes after a millisecond at the latest. So between
 //! two batches there is never more time than that plus the work of the first. Any more was a stall:
-//! the process was stopped, the machine stood still, a CPU limit was reached, or something else had
+//! the process was stopped, the machine was paused, a CPU limit was reached, or something else had
 //! the CPU. The kernel reports how much of it the thread waited for a CPU; for the rest, the thread
 //! was stopped.
 //!

@@ -428,7 +428,7 @@ impl State {
         }
     }
 
-    /// Takes the trouble of the phase before, and starts to count anew.
+    /// Takes the trouble of the phase before, and starts to count again.
     pub(super) fn take_phase_trouble(&mut self) -> PhaseTrouble {
         self.had_trouble()
             .map(|trouble| std::mem::take(&mut trouble.this_phase))

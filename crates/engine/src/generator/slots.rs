@@ -151,7 +151,7 @@ impl<C: Exchange<Tag>> Slots<C> {
         if self.len() > count { self.slots.pop() } else { None }
     }
 
-    /// Adds slots with these machines up to `count`, and counts anew how many are open.
+    /// Adds slots with these machines up to `count`, and counts again how many are open.
     pub(super) fn grow(&mut self, count: u32, client: impl Fn() -> C) {
         self.slots.reserve_exact((count as usize).saturating_sub(self.slots.len()));
         self.slots.resize_with(count as usize, || Slot::new(client()));

@@ -227,7 +227,7 @@ proptest! {
         let mut skipping = parts.clone();
         let mut merged: Vec<u64> = parts.into_iter().flat_map(drawn).collect();
         merged.sort_unstable();
-        // One thread that draws anew at the same times.
+        // One thread that draws again at the same times.
         let at_once: Vec<_> = joins.iter().map(|(from_ns, _)| (*from_ns, 1)).collect();
         prop_assert_eq!(&merged, &drawn(told(Schedule::new(&stages, arrivals, 0, 1), 0, &at_once)));
         if seed.is_none() {

@@ -11,7 +11,7 @@ use crate::scenario::{
 /// A part of conversations that may be drawn, with how often: once in so many.
 type Part = (u64, fn(&mut Chance, &mut Talk, bool));
 
-/// The parts. Each is drawn by itself; combinations that are not permitted are drawn anew.
+/// The parts. Each is drawn by itself; combinations that are not permitted are drawn again.
 const PARTS: &[Part] = &[
     (2, sessions),
     (2, redirects),

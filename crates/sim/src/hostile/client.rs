@@ -1,8 +1,10 @@
 //! What the clients send and read.
 
-use trueload_wire::http2::frame::{ErrorCode, PREFACE, write_block, write_reset};
+use trueload_wire::http2::frame::{
+    ErrorCode, PREFACE, write_block, write_reset, write_window_update,
+};
 use trueload_wire::http2::hpack::literal;
-use trueload_wire::http2::settings;
+use trueload_wire::http2::settings::{self, parameter::INITIAL_WINDOW_SIZE};
 
 use crate::chance::Chance;
 
@@ -27,8 +29,9 @@ enum Way {
     Honest { path: &'static str, since: Option<u64>, got: usize },
     /// Requests without end.
     Pipelined { path: &'static str },
-    /// Streams without end, perhaps each reset at once, within windows of this size.
-    Streams { path: &'static str, resets: bool, window: u32 },
+    /// Streams without end, perhaps each reset at once, within windows of this size, which perhaps
+    /// all open at once later.
+    Streams { path: &'static str, resets: bool, window: u32, opens: bool },
     /// Frames of this type without end.
     Frames { kind: u8, payload: usize },
     /// Any bytes.
@@ -60,8 +63,8 @@ impl Client {
         let window = chance.pick(&[0, 1, 65_535, WINDOW]);
         let way = match chance.below(5) {
             0 => Way::Pipelined { path },
-            1 => Way::Streams { path, resets: false, window },
-            2 => Way::Streams { path, resets: true, window },
+            1 => Way::Streams { path, resets: false, window, opens: chance.one_in(2) },
+            2 => Way::Streams { path, resets: true, window, opens: false },
             3 => Way::Frames { kind: chance.below(12) as u8, payload: chance.below(40) as usize },
             _ => Way::Noise,
         };
@@ -120,9 +123,12 @@ impl Client {
                 let request = get(path);
                 request.repeat(1 + chance.below((READ / request.len()) as u64) as usize)
             }
-            Way::Streams { path, resets, window } => {
-                let (path, resets, window) = (*path, *resets, *window);
+            Way::Streams { path, resets, window, opens } => {
+                let (path, resets, window, opens) = (*path, *resets, *window, *opens);
                 let mut out = self.begin(window);
+                if opens && self.stream > 0 {
+                    settings::write(&mut out, &[(INITIAL_WINDOW_SIZE, WINDOW)]);
+                }
                 while out.len() < READ - 200 {
                     self.stream += 2;
                     write_request(&mut out, self.stream - 1, path);
@@ -156,9 +162,8 @@ impl Client {
         let mut out = Vec::new();
         if self.stream == 0 {
             out.extend_from_slice(&PREFACE[..]);
-            settings::write(&mut out, &[(settings::parameter::INITIAL_WINDOW_SIZE, window)]);
-            let more = WINDOW - 65_535;
-            trueload_wire::http2::frame::write_window_update(&mut out, 0, more);
+            settings::write(&mut out, &[(INITIAL_WINDOW_SIZE, window)]);
+            write_window_update(&mut out, 0, WINDOW - 65_535);
         }
         out
     }

@@ -233,7 +233,7 @@ impl Kernel {
         }
         self.batches_at_once = if at_ns > self.read_ns { 0 } else { self.batches_at_once + 1 };
         if self.batches_at_once > BATCHES_AT_ONCE_MOST {
-            self.seen.stuck = Some("the clock stands still".to_owned());
+            self.seen.stuck = Some("the clock is paused".to_owned());
         }
         let late_ns = self.chance.below(self.plan.late_ns + 1);
         self.clock_ns = self.unless_stalled(at_ns + late_ns);

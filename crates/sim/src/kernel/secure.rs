@@ -66,7 +66,7 @@ fn pems() -> &'static (String, String) {
     })
 }
 
-/// A clock that stands still, for checking the validity of certificates.
+/// A clock that is paused, for checking the validity of certificates.
 #[derive(Debug)]
 struct Present;
 

@@ -112,7 +112,7 @@ fn a_408_that_a_kept_connection_meets_is_stale_where_its_idle_time_explains_it()
 
 #[test]
 fn a_connection_that_is_ended_before_its_first_request_was_idle_or_dropped() {
-    // It is opened anew at once, and the request behind five seconds of quiet is the next one.
+    // It is opened again at once, and the request behind five seconds of quiet is the next one.
     for (wait_ms, idle, dropped) in [(0, 0, 1), (50, 0, 1), (200, 1, 0), (900, 1, 0), (1_500, 1, 0)]
     {
         let ends_it = [Step::Wait(1_000), Step::Fin];

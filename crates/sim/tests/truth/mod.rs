@@ -31,7 +31,7 @@ pub fn open(stages: &[Stage], arrivals: Arrivals) -> Load {
     Load::Open { stages: Arc::from(stages), arrivals }
 }
 
-/// Every arrival of Poisson's, as its seed decides; constant ones are computed here anew.
+/// Every arrival of Poisson's, as its seed decides; constant ones are computed here again.
 pub fn arrivals_ns(seconds: u64, per_s: u64, arrivals: Arrivals) -> Vec<u64> {
     if arrivals == Arrivals::Constant {
         return (0..seconds * per_s).map(|k| k * S / per_s).collect();

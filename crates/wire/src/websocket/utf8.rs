@@ -53,6 +53,6 @@ mod tests {
             assert_eq!(whole(bytes).is_ok(), good.is_none(), "{sentence}");
         }
         assert_eq!(beginning(b"\xf0\x9f\x98", 0), Ok(0), "the beginning of a character");
-        assert!(whole(b"\xf0\x9f\x98").is_err(), "which is no text");
+        assert!(whole(b"\xf0\x9f\x98").is_err(), "which is not a text");
     }
 }

@@ -87,7 +87,7 @@ fn a_client_opens_on_a_right_101_and_on_nothing_else() {
         ("content", format!("{status}{GOOD}Content-Length: 4\r\n\r\nabcd"), "the server's 101 says that it has content"),
         ("chunks", format!("{status}{GOOD}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "the server's 101 says that it has content"),
         ("chunks and a length", format!("{status}{GOOD}Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n"), "the server's 101 says"),
-        ("a length that is no number", format!("{status}{GOOD}Content-Length: -1\r\n\r\n"), "framing: "),
+        ("a length that is not a number", format!("{status}{GOOD}Content-Length: -1\r\n\r\n"), "framing: "),
         ("200", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".into(), "the server answered 200 instead of 101"),
         ("403", "HTTP/1.1 403 Forbidden\r\n\r\n".into(), "the server answered 403 instead of 101"),
         ("a redirect", "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n".into(), "the server answered 302 instead of 101"),

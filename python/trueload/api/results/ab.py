@@ -75,7 +75,7 @@ class AbResult(Shown):
         """Return one figure: ``"throughput"``, ``"mean"`` or a percentile. Raises ``UserError``."""
         if not is_metric(metric, RATIO):
             raise UserError(
-                f"'{metric}' is nothing to compare", f"it is one of {', '.join(METRICS)}"
+                f"'{metric}' is not a metric to compare", f"it is one of {', '.join(METRICS)}"
             )
         known = self.ratios.get(metric)
         named = self.paired.named

@@ -47,7 +47,7 @@ class Quantity(float):
 
     @classmethod
     def _number(cls, value: Comparable) -> float:
-        """Return a value in the unit; ``float`` itself refuses what is no number at all."""
+        """Return a value in the unit; ``float`` itself refuses what is not a number at all."""
         if isinstance(value, str):
             try:
                 return cls._parse(value)
@@ -56,7 +56,7 @@ class Quantity(float):
         is_other = isinstance(value, Quantity) and not isinstance(value, cls)
         is_nan = isinstance(value, float) and math.isnan(value)
         if is_other or is_nan or isinstance(value, bool):
-            why = f"{value} is no {cls.__name__.lower()}"
+            why = f"{value} is not a {cls.__name__.lower()}"
             raise IncomparableError(why, f"write for example {cls.example}")
         return value  # type: ignore[return-value]
 
@@ -97,7 +97,7 @@ class Time(Quantity):
 
     A time beyond everything that was answered is infinite; ``at_least`` is then its lower bound.
     ``too_few`` marks a percentile for which there were too few requests, ``at_most`` one that may
-    be less, since the generator stood still. ``largest_of`` is the number of answers that a maximum
+    be less, since the generator was paused. ``largest_of`` is the number of answers that a maximum
     is the largest of, if there are few; None if there are many. ``str`` mentions these; the number
     itself stays.
     """

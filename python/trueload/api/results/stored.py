@@ -31,7 +31,7 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
     rows = [row for row in _readable(store, run) if row.record is not None]
     records = tuple(row.record for row in rows if row.record is not None)
     if not records:
-        raise UserError(f"run {run.id} holds no measurement", "`trueload runs list` shows others")
+        raise UserError(f"run {run.id} has no measurement", "`trueload runs list` shows others")
     if run.kind != "search":
         return Result(records=records, run_id=run.id)
     try:
@@ -39,7 +39,7 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
         taken = read_steps(plan, [(row.labels, row.record) for row in rows if row.record])
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"the plan of run {run.id} cannot be read by this version", "measure anew"
+            f"the plan of run {run.id} cannot be read by this version", "measure again"
         ) from error
     decided = deciding(plan, taken).record
     return Result(records=(decided,), run_id=run.id, search=Search(plan, tuple(taken)))
@@ -49,7 +49,7 @@ def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
     """Return a run of `trueload ab`."""
     paired = stored_pairs(run, rows)
     if not paired.pairs:
-        raise UserError(f"run {run.id} holds no whole pair", "`trueload runs list` shows others")
+        raise UserError(f"run {run.id} has no complete pair", "`trueload runs list` shows others")
     return AbResult(paired, run.id)
 
 

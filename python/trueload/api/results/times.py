@@ -40,7 +40,7 @@ class Percentiles:
     def percentile(self, name: str) -> Time:
         """Return any percentile, such as ``"p99.95"``. Raises ``UserError`` for any other text."""
         if parse_percentile(name) is None:
-            raise UserError(f"'{name}' is no percentile", "write for example 'p99.9'")
+            raise UserError(f"'{name}' is not a percentile", "write for example 'p99.9'")
         return self._time(name)
 
 

@@ -25,7 +25,7 @@ from trueload.places.ssh import scripts
 WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubelet: 1 to 2 s)
 LOOK_EVERY_S = 0.3
 KILLED = 137  # exit code of what signal 9 has ended
-UNKNOWN = "and the cluster knows of no reason yet"
+UNKNOWN = "and the cluster gives no reason yet"
 ENDED = "command terminated with exit code"
 NO_SHELL = "executable file not found"
 
@@ -58,7 +58,7 @@ class PodPlace(CommandPlace):
         return HostError(f"{self.name} {what}{f': {last}' if last else ''}", hint)
 
     def _folder_hint(self) -> str:
-        return "give its container a folder that can be written, and name that in TRUELOAD_CACHE"
+        return "give its container a writable folder, and name that in TRUELOAD_CACHE"
 
     def why_lost(
         self, since_s: float, until_s: float, *, silent: bool = False
@@ -141,5 +141,5 @@ class PodChannel(CommandChannel):
         memory = self._pod_place.pod.memory
         if code != KILLED or memory is None:
             return told
-        why = f"signal 9 (SIGKILL), perhaps for want of memory: its memory limit is {memory}"
+        why = f"signal 9 (SIGKILL), perhaps because memory ran out: its memory limit is {memory}"
         return self._pod_place.gone(f"the engine died: {why}")

@@ -62,7 +62,7 @@ class Reservation(Closeable):
         """Take one more Pod. Raises ``HostError`` as long as there is none."""
         for place in self.take(1, time.monotonic() - OLD_S):
             return place
-        raise HostError("there is no other Pod that runs", "`kubectl get pods` lists the Pods")
+        raise HostError("no other Pod is running", "`kubectl get pods` lists the Pods")
 
     def close(self) -> None:
         """Remove the copies that are not to be kept."""

@@ -255,7 +255,7 @@ def try_connection(address: str) -> None:
     reached = host_and_port(address)
     if reached is None:
         raise UserError(
-            f"'{address}' is no address of a Ray cluster", f"write ray://HOST:{CLIENT_PORT}"
+            f"'{address}' is not an address of a Ray cluster", f"write ray://HOST:{CLIENT_PORT}"
         )
     try:
         socket.create_connection(reached, CONNECT_S).close()

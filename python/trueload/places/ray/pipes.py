@@ -28,7 +28,7 @@ PAUSE_S = 0.6  # longer than between two questions of a fleet, which make a call
 SILENT_S = 1.8  # without an answer for so long a host is lost,
 UNANSWERED_S = 1.3  # if it was called so long ago
 LOOK_EVERY_S = 0.1
-STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
+STALL_S = 0.5  # a front that itself was paused for so long cannot tell who was silent
 
 
 class Call(NamedTuple):

@@ -81,7 +81,7 @@ class Connection:
 
     def argv(self, script: str, *arguments: str) -> list[str]:
         """The local command line that runs a script on the host."""
-        # Without a proxy command that fails, ssh would connect anew if the master has gone.
+        # Without a proxy command that fails, ssh would connect again if the master has gone.
         shared = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
         command = scripts.command(script, *arguments)
         return ["ssh", *self._options, *shared, "--", self.destination, command]
@@ -162,8 +162,8 @@ class Connection:
                 " the like)",
             )
         raise HostError(
-            f"{self.destination} has not let anybody in for {LOG_IN_S:g} s",
-            f"`ssh {self.destination} true` must work without a question",
+            f"{self.destination} has let no one log in for {LOG_IN_S:g} s",
+            f"`ssh {self.destination} true` must work without asking anything",
         )
 
     def _read_line(self, timeout_s: float) -> bytes | None:
@@ -193,7 +193,7 @@ def _read_host(destination: str, line: str) -> Host:
     host = parse_host(line)
     if host is None:
         raise UserError(
-            f"{destination} says of itself what cannot be read: '{scripts.plain([line])}'",
+            f"what {destination} says about itself cannot be read: '{scripts.plain([line])}'",
             f"`ssh {destination} uname -sm` must print a system and a machine",
         )
     return host

@@ -27,7 +27,7 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("REMOTE HOST IDENTIFICATION HAS CHANGED", "host key for", "has changed and you have"),
         "the key of {host} is not the one that ssh knows of it: another machine may be answering",
-        "find out why; if it is right, forget the old key with ssh-keygen -R, and log in once",
+        "find out why; if that is fine, forget the old key with ssh-keygen -R, and log in once",
     ),
     (
         ("Host key verification failed",),
@@ -36,7 +36,7 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("Permission denied (", "Too many authentication failures", "No supported authentication"),
-        "{host} lets none of your keys in",
+        "{host} accepts none of your keys",
         "`ssh -o BatchMode=yes {host} true` must work: add your key there, or unlock it (ssh-add)",
     ),
     (
@@ -71,7 +71,7 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         DROPPED,
-        "{host}, or a jump host on the way to it, dropped the log-in: {last}",
+        "{host}, or a jump host on the way to it, dropped the login: {last}",
         "raise MaxStartups in the sshd_config of that host, or name fewer hosts",
     ),
 )
@@ -106,7 +106,7 @@ def explain(
     output: str,
     otherwise: str,
     rows: tuple[tuple[tuple[str, ...], str, str], ...] = ROWS,
-    hint: str = "`ssh {host} true` must work without a question",
+    hint: str = "`ssh {host} true` must work without asking anything",
 ) -> UserError:
     """The error for a failed ssh: a ``HostError`` if that may pass. ``otherwise`` is its text if
     ssh has printed nothing."""

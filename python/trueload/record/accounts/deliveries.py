@@ -83,7 +83,7 @@ def across_text(found: Deliveries) -> str:
     """How exact the times from one host to another are; '' if there are none."""
     if found.clock_bound_ns is None:
         return ""
-    text = f"times between hosts are right to within {format_duration(found.clock_bound_ns)}"
+    text = f"times between hosts are accurate to within {format_duration(found.clock_bound_ns)}"
     if found.delivery_ns.p50:
         text += f", {format_share(found.clock_bound_ns / found.delivery_ns.p50)} of the median"
     if found.negative:

@@ -86,7 +86,7 @@ def host_line(host: Host, width: int = 0) -> str:
         words.append(f"{format_share(host.generator.saturation)} busy")
     if host.lost is not None:
         # The cause is named once where it is no host's own.
-        words.append("lost with its way" if host.way_lost else f"lost: {plain(host.lost)}")
+        words.append("lost with its connection" if host.way_lost else f"lost: {plain(host.lost)}")
     return f"{plain(host.place):<{width}}  {'   '.join(words)}"
 
 

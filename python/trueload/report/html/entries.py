@@ -165,7 +165,7 @@ def with_own_names(entries: Sequence[Summary]) -> tuple[Summary, ...]:
 
 
 def merged(reports: Sequence[RunReport]) -> tuple[LoadTable, ...]:
-    """The sections of several runs: those of the same load become one, ranked anew."""
+    """The sections of several runs: those of the same load become one, ranked again."""
     together: dict[tuple[str, Unit, bool], list[LoadTable]] = {}
     for each in reports:
         for section in each.sections:

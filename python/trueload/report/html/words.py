@@ -37,7 +37,7 @@ def results(section: LoadTable) -> list[str]:
         sentences.append("No row can be ranked: every one that was measured is invalid.")
     else:
         sentences += ahead(ranked, section.unit, section.too_few)
-    return sentences + apart("invalid, so its figures stand for nothing", invalid)
+    return sentences + apart("invalid, so its figures mean nothing", invalid)
 
 
 def remarks(section: LoadTable) -> list[str]:
@@ -203,7 +203,7 @@ def run_words(report: RunReport) -> list[str]:
 def across_words(runs: Sequence[Run]) -> str:
     """A warning that belongs to every comparison over time."""
     return (
-        f"{len(runs)} runs stand side by side. They were measured at different times, so that a"
+        f"{len(runs)} runs are shown side by side. They were measured at different times, so that a"
         " difference may be the machine's: `trueload ab` measures two in turns."
     )
 

@@ -44,7 +44,7 @@ impl Broadcasting {
                 self.generator.add_phase(share, held);
                 self.advance(net);
             }
-            // A broadcast is not divided anew while it lasts.
+            // A broadcast is not divided again while it lasts.
             Command::Part(_) => {}
             Command::Clock(ahead_ns) => self.under_way().ahead_ns = Some(ahead_ns),
             Command::Settle(index, sent, until_ns) => {
