@@ -326,8 +326,8 @@ BROADCASTS = Kind(
     named=len(NAMES) - 1,
     legend=(
         "clients: the most that keep to the limit, confirmed; +: larger loads were not tried, or"
-        " our side was the limit. interval: where that lies; over several repetitions, their spread."
-        " median and p95 of the senders' receipts with so many clients, in ms."
+        " our side was the limit. interval: where that lies; over several repetitions, their"
+        " spread. median and p95 of the senders' receipts with so many clients, in ms."
     ),
     has=lambda figures: figures.carried is not None,
 )
