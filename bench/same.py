@@ -1,4 +1,4 @@
-"""Live comparisons of equal servers, and of servers that differ by 3 %, with `trueload ab`.
+"""Live comparisons of equal servers, and of servers that differ by 3 %, with `trueload compare`.
 
 `bench/same.py` compares two servers of 1,000/s 40 times, each in 6 pairs: at most 4 may be told
 apart at 95 %. Then it compares servers of 1,000/s and 1,030/s 20 times, each in 12 pairs: at least
@@ -69,16 +69,16 @@ def compare(shop: Workshop, series: Series, seed: int) -> Outcome:
         (f"serves={rate:g}", NOISE, f"seed={2 * seed + side}") for side, rate in enumerate(rates)
     )
     with shop.server(*a) as first, shop.server(*b) as second:
-        words = ("ab", first.url, second.url, *TRIAL, "--repeat", f"{series.pairs}")
+        words = ("compare", first.url, second.url, *TRIAL, "--repeat", f"{series.pairs}")
         most_s = 2 * series.pairs * TRIAL_MOST_S
         found = shop.run((*words, "--seed", f"{seed + 1}"), most_s)
     if found.result is None or not found.result["ratios"]:
-        raise BenchError(f"`trueload ab` ended with {found.code}: {found.last_line}")
+        raise BenchError(f"`trueload compare` ended with {found.code}: {found.last_line}")
     return outcome_of(found.result)
 
 
 def outcome_of(result: Any) -> Outcome:
-    """Read the JSON of `trueload ab`."""
+    """Read the JSON of `trueload compare`."""
     (ratio,) = [each for each in result["ratios"] if each["metric"] == "throughput"]
     alarms = tuple(each["metric"] for each in result["ratios"] if each["word"] in CLAIMS)
     rates = [
@@ -158,7 +158,7 @@ def main() -> int:
         Series(f"B {MORE:.0%} faster", options.different, 12, MORE),
     ]
     chosen = [series for series in every if series.times]
-    asked = f"`trueload ab A B {' '.join(TRIAL)}`; servers of {PER_S:,.0f}/s."
+    asked = f"`trueload compare A B {' '.join(TRIAL)}`; servers of {PER_S:,.0f}/s."
     return report(asked, options.jobs, partial(measured, every=chosen, jobs=options.jobs))
 
 

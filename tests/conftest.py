@@ -22,6 +22,8 @@ from trueload.engines.engine import find_engine
 def pytest_configure(config: pytest.Config) -> None:
     """Reset signals: SIGHUP is ignored under nohup, SIGINT under `&`, and children inherit that."""
     config.pluginmanager.register(needing)
+    # Tests measure side by side: none waits for another (``test_machine_lock.py`` is about that).
+    os.environ["TRUELOAD_LOCK"] = "tests"
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)

@@ -103,7 +103,7 @@ class Trueload:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("TRUELOAD_", "PYTEST_"))}
         # What a terminal can do is for a test to say: its own may be none, or a dumb one.
         kept["TERM"] = "xterm-256color"
-        for name in ("TRUELOAD_ENGINE", "TRUELOAD_HOME"):
+        for name in ("TRUELOAD_ENGINE", "TRUELOAD_HOME", "TRUELOAD_LOCK"):
             if name in os.environ:
                 kept[name] = os.environ[name]
         own = {

@@ -69,7 +69,7 @@ def test_several_are_measured_at_once_each_with_its_own_result(server: Server) -
 
 
 def test_a_mistake_is_raised_where_it_is_awaited(refusing_port: int) -> None:
-    with pytest.raises(tl.UserError, match="--duration cannot be -1"):
+    with pytest.raises(tl.UserError, match="duration= cannot be -1"):
         asyncio.run(tl.aio.http("http://127.0.0.1:1/", duration=-1))
     with pytest.raises(tl.NothingMeasuredError, match=r"connect\.refused"):
         asyncio.run(tl.aio.udp(f"127.0.0.1:{refusing_port}", connections=1, requests=1))

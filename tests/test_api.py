@@ -111,7 +111,7 @@ def test_two_servers_are_compared_in_pairs_saved_and_read_again(server: Server) 
     assert (again.names, again.paired.seed) == (sides, 3)
     (run,) = tl.runs()
     options = ("--connections=4", "--requests=40", "--repeat=6", "--seed=3")
-    assert run.command == ("trueload", "ab", *sides, *options, "--fail-on=throughput<0.5")
+    assert run.command == ("trueload", "compare", *sides, *options, "--fail-on=throughput<0.5")
 
 
 def test_a_side_that_is_not_there_leaves_nothing_to_compare(

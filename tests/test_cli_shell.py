@@ -35,7 +35,7 @@ WRONG = [
     ("an unknown flag", "http --frobnicate", "no option --frobnicate", "trueload http --help"),
     ("a flag that is nearly right", f"http {URL} --duratio 1s", "--duratio", "--duration"),
     ("a flag of trueload itself", "--verzion", "no option --verzion", "--version"),
-    ("a missing argument", "ab", "missing argument", "trueload ab URL URL"),
+    ("a missing argument", "compare", "missing argument", "trueload compare URL URL"),
     ("a flag without its value", f"http {URL} -c", "-c", "write -c COUNT"),
     ("the same, of a verb", "runs export x -o", "-o", "write -o FILE"),
     ("another tool's flag, where ours would not fit", "doctor -n 3", "-n", "doctor --help"),
@@ -77,7 +77,7 @@ def test_what_means_the_same_elsewhere_is_taken_but_not_listed(trueload: Trueloa
     assert record["plan"]["url"] == server.url
     request = record["plan"]["generate"]["request"]
     assert request["method"] == "HEAD", request
-    for command in ("ab", "ws"):
+    for command in ("compare", "ws"):
         assert "no option -n" not in trueload.run(command, "-n", "1").err
 
 

@@ -1,4 +1,4 @@
-"""``runs compare`` and ``ab``, by the command line against the reference server."""
+"""``runs diff`` and ``ab``, by the command line against the reference server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_two_runs_are_compared_in_every_format(
 ) -> None:
     base = measure(trueload, server, "--repeat", "4")
     new = measure(trueload, server, "--repeat", "4")
-    found = trueload.run("runs", "compare", base, new, "--format", "json")
+    found = trueload.run("runs", "diff", base, new, "--format", "json")
     assert found.code in (0, 4), found
     row = found.json()["rows"][0]
     assert (row["base_trials"], row["new_trials"]) == (4, 4)
@@ -34,17 +34,13 @@ def test_two_runs_are_compared_in_every_format(
 
     exported = tmp_path / "baseline.json"
     assert trueload.run("runs", "export", base, "--format", "json", "-o", exported).code == 0
-    from_file = trueload.run("runs", "compare", exported, new, "--format", "json")
+    from_file = trueload.run("runs", "diff", exported, new, "--format", "json")
     assert from_file.json()["rows"] == found.json()["rows"]
 
-    assert (
-        "| throughput |" in trueload.run("runs", "compare", base, new, "--format", "markdown").out
-    )
+    assert "| throughput |" in trueload.run("runs", "diff", base, new, "--format", "markdown").out
     output = tmp_path / "junit.xml"
     condition = ("--fail-on", "throughput>0.000001")
-    crossed = trueload.run(
-        "runs", "compare", base, new, *condition, "--format", "junit", "-o", output
-    )
+    crossed = trueload.run("runs", "diff", base, new, *condition, "--format", "junit", "-o", output)
     unclear = row["ratios"][0]["word"] == "unclear"
     assert crossed.code in ((0, 4) if unclear else (1, 4)), crossed
     assert ("threshold crossed" in crossed.err) is (crossed.code == 1)
@@ -58,14 +54,14 @@ def test_single_runs_are_unclear_and_a_condition_on_them_is_refused(
     trueload: Trueload, server: Server
 ) -> None:
     base, new = measure(trueload, server), measure(trueload, server)
-    shown = trueload.run("runs", "compare", base, new)
+    shown = trueload.run("runs", "diff", base, new)
     assert shown.code in (0, 4), shown
-    assert "unclear: one trial each; use --repeat 6 or trueload ab" in shown.out
-    refused = trueload.run("runs", "compare", base, new, "--fail-on", "throughput<0.95")
+    assert "unclear: one trial each; use --repeat 6 or trueload compare" in shown.out
+    refused = trueload.run("runs", "diff", base, new, "--fail-on", "throughput<0.95")
     assert (refused.code, refused.out) == (2, ""), refused
     error, hint = refused.err.splitlines()
     assert error.endswith("--fail-on cannot be judged: one trial each")
-    assert hint == "hint: use --repeat 6 or trueload ab"
+    assert hint == "hint: use --repeat 6 or trueload compare"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +76,7 @@ def test_single_runs_are_unclear_and_a_condition_on_them_is_refused(
 def test_a_comparison_of_nothing_is_refused(
     trueload: Trueload, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    done = trueload.run("runs", "compare", *arguments)
+    done = trueload.run("runs", "diff", *arguments)
     assert (done.code, done.out) == (2, "")
     assert complaint in done.err.splitlines()[0]
     assert len(done.err.splitlines()) == 2
@@ -88,7 +84,7 @@ def test_a_comparison_of_nothing_is_refused(
 
 def test_two_servers_are_measured_in_pairs(trueload: Trueload, server: Server) -> None:
     urls = (f"{server.url}/", f"{server.url}/perf")
-    done = trueload.run("ab", *urls, *SHORT, "--repeat", "2", "--seed", "3", "--json", "-")
+    done = trueload.run("compare", *urls, *SHORT, "--repeat", "2", "--seed", "3", "--json", "-")
     assert done.code in (0, 4), done
     found = done.json()
     assert (found["a"], found["b"], found["pairs"], found["partial"]) == (*urls, 2, False)
@@ -112,14 +108,14 @@ def test_two_servers_are_measured_in_pairs(trueload: Trueload, server: Server) -
 def test_a_stored_comparison_is_shown_as_it_was_printed(trueload: Trueload, server: Server) -> None:
     urls = (f"{server.url}/", f"{server.url}/perf")
     gate = ("--fail-on", "p95>1000000")
-    printed = trueload.run("ab", *urls, *SHORT, "--repeat", "6", *gate).out.splitlines()
+    printed = trueload.run("compare", *urls, *SHORT, "--repeat", "6", *gate).out.splitlines()
     assert any(line.startswith("p95 ") for line in printed), "a metric that only the gate names"
     comparison = [line for line in printed if not line.startswith(("why ", "saved "))]
     assert "\n".join(comparison) in trueload.run("runs", "show", "last").out
 
 
 def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Server) -> None:
-    sides = ("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6")
+    sides = ("compare", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6")
     condition = ("--fail-on", "throughput<0.5")
     done = trueload.run(*sides, *condition, "--format", "markdown")
     crosses = done.code == 1
@@ -140,7 +136,7 @@ def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Serve
 
 def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: Server) -> None:
     done = trueload.run(
-        *("ab", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6"),
+        *("compare", f"{server.url}/", f"{server.url}/wait/20", *SHORT, "--repeat", "6"),
         *("--fail-on", "throughput<0.5", "--no-save"),
     )
     assert done.code in (1, 4), done
@@ -150,7 +146,7 @@ def test_a_pair_that_is_much_slower_crosses_a_ratio(trueload: Trueload, server: 
 
 def test_a_condition_on_few_pairs_is_refused_before_anything_is_sent(trueload: Trueload) -> None:
     few = ("--repeat", "5", "--fail-on", "throughput<0.5")
-    refused = trueload.run("ab", *NOBODY, *SHORT, *few)
+    refused = trueload.run("compare", *NOBODY, *SHORT, *few)
     assert (refused.code, refused.out) == (2, ""), refused
     error, hint = refused.err.splitlines()
     assert error.endswith("--fail-on cannot be judged: 5 pairs")
@@ -161,10 +157,10 @@ def test_a_side_that_is_not_there_measures_nothing(
     trueload: Trueload, server: Server, refusing_port: int
 ) -> None:
     gone = f"http://127.0.0.1:{refusing_port}/"
-    done = trueload.run("ab", f"{server.url}/", gone, *SHORT, "--repeat", "2")
+    done = trueload.run("compare", f"{server.url}/", gone, *SHORT, "--repeat", "2")
     assert done.code in (3, 4), done
     assert "connect.refused" in done.err
-    missing = trueload.run("ab", "no-such-subject", gone)
+    missing = trueload.run("compare", "no-such-subject", gone)
     assert missing.code == 2
     assert "no-such-subject" in missing.err
 
@@ -174,7 +170,7 @@ def test_each_pair_has_arrivals_of_its_own_and_both_sides_the_same(
 ) -> None:
     urls = (f"{server.url}/", f"{server.url}/perf")
     chance = ("--rate", "500/s", "--arrivals", "poisson", "--seed", "40")
-    done = trueload.run("ab", *urls, *SHORT, *chance, "--repeat", "3", "--json", "-")
+    done = trueload.run("compare", *urls, *SHORT, *chance, "--repeat", "3", "--json", "-")
     assert done.code in (0, 4), done
     seeds: dict[int, set[int]] = {}
     for trial in done.json()["trials"]:
@@ -185,7 +181,7 @@ def test_each_pair_has_arrivals_of_its_own_and_both_sides_the_same(
 def test_a_body_from_stdin_goes_to_both_sides(trueload: Trueload, server: Server) -> None:
     urls = (f"{server.url}/", f"{server.url}/perf")
     flags = ("--body-file", "-", "-X", "GET", "--repeat", "1", "--json", "-")
-    done = trueload.run("ab", *urls, *SHORT, *flags, stdin="a body \u00fc")
+    done = trueload.run("compare", *urls, *SHORT, *flags, stdin="a body \u00fc")
     assert done.code in (0, 4), done
     plans = [trial["plan"]["generate"]["request"] for trial in done.json()["trials"]]
     assert len({plan["body_sha256"] for plan in plans}) == 1
@@ -220,7 +216,7 @@ def test_both_sides_are_asked_the_lines_of_a_targets_file(
     flags = ("--targets", "-" if by == "stdin" else file, "--repeat", "1", "--json", "-")
     sides = two_servers(trueload, server)
     more = ("--expect-status", "200,404,405")
-    done = trueload.run("ab", *sides, *SHORT, *flags, *more, stdin=LINES)
+    done = trueload.run("compare", *sides, *SHORT, *flags, *more, stdin=LINES)
     assert done.code in (0, 4), done
     assert asked_of(done) == {"a": OF_LINES, "b": OF_LINES}
     assert (done.json()["a"], done.json()["b"]) == sides
@@ -230,7 +226,7 @@ def test_both_sides_are_asked_what_a_curl_command_asks(trueload: Trueload, serve
     curl = "curl -k 'http://me:pw@example.org/perf?x=1' -X PUT -H 'Accept: text/x' --data-raw a=b"
     flags = ("--curl", curl, "--repeat", "1", "--expect-status", "2xx,4xx", "--json", "-")
     sides = two_servers(trueload, server)
-    done = trueload.run("ab", *sides, *SHORT, *flags)
+    done = trueload.run("compare", *sides, *SHORT, *flags)
     assert done.code in (0, 4), done
     assert asked_of(done) == {side: {("PUT", "/perf?x=1")} for side in "ab"}
     hosts = set()
@@ -270,7 +266,7 @@ NOBODY = ("http://127.0.0.1:1", "http://127.0.0.1:2")
 def test_what_both_sides_cannot_be_asked_is_refused(
     trueload: Trueload, sides: tuple[str, str], flags: tuple[str, ...], complaint: str
 ) -> None:
-    done = trueload.run("ab", *sides, *SHORT, *flags, stdin="nonsense")
+    done = trueload.run("compare", *sides, *SHORT, *flags, stdin="nonsense")
     assert (done.code, done.out) == (2, ""), done
     error, hint = done.err.splitlines()
     assert complaint in error
@@ -282,7 +278,7 @@ def test_lines_that_name_a_server_are_of_that_one_only(
 ) -> None:
     file = tmp_path / "targets.jsonl"
     file.write_text(f'{{"url": "{server.url}/a"}}\n')
-    done = trueload.run("ab", server.url, NOBODY[0], *SHORT, "--targets", file)
+    done = trueload.run("compare", server.url, NOBODY[0], *SHORT, "--targets", file)
     assert done.code == 2
     assert "line 1: it goes to" in done.err
     assert "write only the path" in done.err
@@ -293,7 +289,7 @@ def test_a_subject_is_asked_what_its_contract_says_with_the_headers_given(
 ) -> None:
     world.add("one")
     world.add("two")
-    sides = ("ab", "python/one", "python/two", *SHORT, "--repeat", "1")
+    sides = ("compare", "python/one", "python/two", *SHORT, "--repeat", "1")
     done = world.run(*sides, "-H", "Accept: text/x", "--user", "a:b", "--json", "-")
     assert done.code in (0, 4), done
     for trial in done.json()["trials"]:
@@ -307,7 +303,7 @@ def test_a_subject_is_asked_what_its_contract_says_with_the_headers_given(
 def test_random_numbers_of_a_pair_are_the_same_for_both_sides(
     trueload: Trueload, server: Server
 ) -> None:
-    sides = ("ab", f"{server.url}/", f"{server.url}/perf", *SHORT, "--repeat", "2")
+    sides = ("compare", f"{server.url}/", f"{server.url}/perf", *SHORT, "--repeat", "2")
     done = trueload.run(*sides, "-H", "X-Id: {random}", "--seed", "40", "--json", "-")
     assert done.code in (0, 4), done
     seeds: dict[int, set[int]] = {}
@@ -334,7 +330,7 @@ def test_what_a_contract_decides_is_refused_for_a_subject(
     world: World, flags: tuple[str, str]
 ) -> None:
     world.add("one")
-    done = world.run("ab", "http://127.0.0.1:1/", "python/one", *flags)
+    done = world.run("compare", "http://127.0.0.1:1/", "python/one", *flags)
     assert (done.code, done.out) == (2, "")
     error, hint = done.err.splitlines()
     assert f"{flags[0]} cannot be used with a subject" in error

@@ -42,7 +42,7 @@ def test_commands_verbs_options_and_choices_are_offered(trueload: Trueload) -> N
 
 @pytest.mark.parametrize(
     "command",
-    ["runs show", "runs export", "runs compare", "runs compare last", "runs delete", "report last"],
+    ["runs show", "runs export", "runs diff", "runs diff last", "runs delete", "report last"],
 )
 def test_stored_runs_are_offered_the_latest_first(trueload: Trueload, command: str) -> None:
     with Store.open(trueload.store) as store:

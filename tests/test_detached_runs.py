@@ -74,7 +74,11 @@ def test_what_was_kept_of_a_run_is_deleted_with_it_also_behind_a_link(
     ("words", "error", "instead"),
     [
         ("http http://127.0.0.1:9/ --detach", "trueload http has no option --detach", "tmux"),
-        ("ab http://a/ http://b/ --detach", "trueload ab has no option --detach", "systemd-run"),
+        (
+            "compare http://a/ http://b/ --detach",
+            "trueload compare has no option --detach",
+            "systemd-run",
+        ),
         ("suite run x --detach", "trueload suite run has no option --detach", "Kubernetes Job"),
         ("attach last --stop", "trueload has no command 'attach'", "`trueload runs show`"),
         ("doctor --install ssh:h1", "trueload doctor has no option --install", "pip install"),

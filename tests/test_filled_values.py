@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,6 +121,56 @@ def test_what_would_be_no_json_is_told_before_anything_is_sent(
         assert counting.asked == []
         assert "has in 'v' what is not JSON" in done.err
         assert "{v|json}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("body", "rows", "is_json"),
+    [
+        ('{"v":"{v|raw}"}', '{"v":"a \\\\\\"b"}\n', True),
+        ('{"v":"{v|raw}"}', '{"v":"ok"}\n{"v":"a \\"b"}\n', False),
+        ('{"v":{v|raw}}', '{"v":[1]}\n{"v":"anna"}\n', False),
+        ("{v|raw}", '{"v":[1]}\n{"v":"anna"}\n', True),
+        ('{"v":"{v|raw}","n":{counter}}', '{"v":"ok"}\n{"v":"a\\nb"}\n', False),
+    ],
+)
+@pytest.mark.parametrize("steps", [False, True])
+def test_a_raw_value_that_would_break_json_is_told_before_anything_is_sent(
+    trueload: Trueload,
+    counting: Counting,
+    tmp_path: Path,
+    body: str,
+    rows: str,
+    is_json: bool,
+    steps: bool,
+) -> None:
+    file, script = tmp_path / "rows.jsonl", tmp_path / "steps.toml"
+    file.write_text(rows)
+    step = f"name = 'a'\nrequest = {{ url = '/', body = '{body}' }}\n"
+    script.write_text(f"[[step]]\n{step}")
+    words = ("--scenario", script) if steps else ("--body", body)
+    done = trueload.run("http", counting.url, *words, "--data", file, *FEW)
+    assert (done.code != 2) == is_json, done
+    if not is_json:
+        assert counting.asked == []
+        assert "line 2 has in 'v' what makes a body that is not JSON" in done.err
+        assert done.err.count("error:") == done.err.count("hint:") == 1
+
+
+@pytest.mark.parametrize(
+    "needs", [("--expect-body", "{}\n{}\n"), ("--stream", "jsonl", "--stream-end", "{}")]
+)
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", ""])
+def test_content_that_is_needed_is_decoded_or_the_reason_is_told(
+    trueload: Trueload, counting: Counting, tmp_path: Path, coding: str, needs: tuple[str, ...]
+) -> None:
+    content = b"{}\n{}\n" if needs[0] == "--expect-body" else b"1\n{}\n"
+    ways = {"gzip": gzip.compress, "deflate": zlib.compress}
+    counting.answer, counting.coding = ways.get(coding, bytes)(content), coding
+    result = tmp_path / "result.json"
+    done = trueload.run("http", counting.url, *needs, *FEW, "--json", result)
+    failed = json.loads(result.read_text())["counts"]["failed"]
+    assert list(failed) == (["encoded"] if coding == "br" else []), done
+    assert ("only gzip and deflate can be decoded" in done.out + done.err) == (coding == "br")
 
 
 @pytest.mark.parametrize(("coding", "ending"), [("gzip", ""), ("br", "encoded"), ("", "extract")])

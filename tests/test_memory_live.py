@@ -76,7 +76,7 @@ def test_memory_that_ends_at_any_time_ends_a_command_alike(
     record = json.loads(finished.out)
     assert (record["partial"], record["counts"]["ok"]) == (True, ok)
     both = ["http://127.0.0.1:9/", "http://127.0.0.1:9/", *words]
-    assert_named(trueload.run("ab", *both, env=env), at)
+    assert_named(trueload.run("compare", *both, env=env), at)
     search = ["http://127.0.0.1:9/", "--limit", "p99<1s"]
     assert trueload.run("http", *search, env=env).code == MACHINE
 

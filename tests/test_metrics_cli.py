@@ -212,7 +212,8 @@ def test_each_trial_of_a_repetition_and_of_a_search_is_told_apart(
 
 def test_both_sides_of_a_comparison_are_told_apart(trueload: Trueload, server: Server) -> None:
     process = trueload.start(
-        *("ab", server.url, f"{server.url}/perf", "-c", "1", "--requests", "20", "--repeat", "1"),
+        *("compare", server.url, f"{server.url}/perf"),
+        *("-c", "1", "--requests", "20", "--repeat", "1"),
         *("--prometheus", "0", "--prometheus-linger", "60s"),
     )
     url = printed_line(process)

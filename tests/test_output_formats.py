@@ -63,7 +63,7 @@ def test_quiet_prints_what_was_asked_for_and_errors_alone(trueload: Trueload, ur
     assert over.code in (1, 4)
     assert over.out == ""
     assert over.err.startswith("threshold crossed: ")
-    assert trueload.run("ab", url, url, *FEW, "--repeat", "2", "--quiet").out == ""
+    assert trueload.run("compare", url, url, *FEW, "--repeat", "2", "--quiet").out == ""
     refused = trueload.run("http", "http://127.0.0.1:1/", *FEW, "--quiet")
     assert (refused.code, refused.out) == (3, "")
     assert "connect.refused" in refused.err

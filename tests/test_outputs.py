@@ -254,7 +254,7 @@ def test_every_command_that_measures_ends_with_74_where_its_json_is_lost(
     commands = [
         ("http", server.url, *FEW, "--no-save"),
         ("http", server.url, *FEW, "--no-save", "--fail-on", "throughput>0"),
-        ("ab", server.url, server.url, *FEW, "--repeat", "1", "--no-save"),
+        ("compare", server.url, server.url, *FEW, "--repeat", "1", "--no-save"),
         ("http", server.url, *SEARCH, "--no-save"),
     ]
     for words in commands:
@@ -287,7 +287,7 @@ def test_a_command_that_ends_with_2_leaves_no_file_behind(
     for words in (
         ("http", "http://127.0.0.1:1/", "--place", "nowhere"),
         ("http", "http://127.0.0.1:1/", "--server-place", "nowhere"),
-        ("ab", "http://127.0.0.1:1/", "no/such-subject"),
+        ("compare", "http://127.0.0.1:1/", "no/such-subject"),
         ("suite", "run", "no-such-suite"),
     ):
         done = trueload.run(*words, "--json", path, env={"TRUELOAD_STORE": str(tmp_path)})

@@ -126,7 +126,7 @@ def test_it(trueload):
 """
     )
     ended = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    ended.stdout.re_match_lines([r"E .*the verdict on <suite http-servers: 0 of 1 rows ranked>.*"])
+    ended.stdout.re_match_lines([r"E .*the verdict on <suite http-servers: 0 of 1 row ranked>.*"])
 
 
 def test_a_mistake_comes_with_its_hint(ran: Ran, refusing_port: int) -> None:
@@ -135,6 +135,22 @@ def test_a_mistake_comes_with_its_hint(ran: Ran, refusing_port: int) -> None:
     ended.stdout.re_match_lines([r"E .*no option --conections", r"E .*hint: did you mean .*"])
     ended = ran(f"trueload.tcp('127.0.0.1:{refusing_port}', connections=2, requests=5)")
     ended.stdout.re_match_lines([r"E .*NothingMeasuredError.*connect\.refused", r"E .*hint: .*"])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "trueload.http(URL, connections=-1)",
+        "trueload.http('http://127.0.0.1:1/', connections=1, requests=1)",
+        "__import__('trueload').http(URL, connections=-1)",
+        "__import__('asyncio').run(trueload.aio.http(URL, connections=-1))",
+    ],
+)
+def test_a_failing_test_shows_its_own_line_and_none_of_ours(ran: Ran, call: str) -> None:
+    ended = ran(call)
+    ended.assert_outcomes(failed=1)
+    ended.stdout.fnmatch_lines([f">   *{call}", "E *UserError*" if "-1" in call else "E *Error*"])
+    ended.stdout.no_re_match_line(r"\S*trueload/\S+\.py:\d+|.*direct cause")
 
 
 def test_a_project_that_does_not_use_it_does_not_import_trueload(

@@ -153,7 +153,7 @@ def test_a_pair_with_a_subject_that_cannot_start_is_not_measured(world: World) -
     world.add("fine")
     world.add("exits-at-once", "exits-at-once")
     short = ("--requests", "20", "-c", "2", "--repeat", "1")
-    ended = world.run("ab", "python/fine", "python/exits-at-once", *short)
+    ended = world.run("compare", "python/fine", "python/exits-at-once", *short)
     assert ended.code == 3, ended
     assert "exits-at-once cannot be measured: it ended before it was ready" in ended.err
     world.wait_until_nothing_is_left()
@@ -168,7 +168,7 @@ def test_a_pair_with_a_subject_that_cannot_be_built_is_not_measured(world: World
         "needs-more": "no-such-tool is not installed",
     }
     for name, reason in reasons.items():
-        ended = world.run("ab", "python/fine", f"python/{name}", "--requests", "20", "-c", "2")
+        ended = world.run("compare", "python/fine", f"python/{name}", "--requests", "20", "-c", "2")
         assert (ended.code, ended.out) == (3, ""), ended
         error, hint = ended.err.splitlines()[-2:]
         assert error == f"error: python/{name} cannot be measured: {reason}"
@@ -190,7 +190,7 @@ def test_a_pair_that_is_interrupted_before_a_trial_says_so(
     world: World, how: str, keys: dict[str, Any], begun: str
 ) -> None:
     world.add("slow", how, **keys)
-    words = ("ab", "python/slow", "python/slow", "--requests", "20", "-c", "2")
+    words = ("compare", "python/slow", "python/slow", "--requests", "20", "-c", "2")
     process = world.trueload.start(*words, cwd=world.folder, env=world.env)
     world.wait_for_trial(begun)
     process.send_signal(signal.SIGINT)

@@ -254,7 +254,7 @@ def test_secrets_of_a_websocket_are_kept_nowhere(
         ("http", "--curl", f"curl 'http://a/?token={{{SECRET},b}}'"),
         ("ws", f"http://me:{SECRET}@a/"),
         ("ws", f"ws://127.0.0.1:1/?token={SECRET}", "--no-save"),
-        ("ab", f"http://127.0.0.1:1/?token={SECRET}", f"me:{SECRET}@b"),
+        ("compare", f"http://127.0.0.1:1/?token={SECRET}", f"me:{SECRET}@b"),
     ],
 )
 def test_complaints_show_no_secret(trueload: Trueload, words: tuple[str, ...]) -> None:

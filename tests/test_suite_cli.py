@@ -61,7 +61,7 @@ MISTAKES = [
             *("run", "quick", "--subjects", "fine", "-c", "1", "--dry-run"),
             *("--place", "ssh:a", "--place", "ssh:b", "--server-place", "ssh:c"),
         ],
-        "1 connections are too few for 2 hosts",
+        "1 connection is too few for 2 hosts",
         "",
     ),
     (["run", "quick", "--seed", "9223372036854775808"], "--seed", ""),
@@ -188,6 +188,12 @@ def test_a_new_subject_is_a_manifest_that_can_be_read(world: World) -> None:
     listed = world.run("subjects", "list", "zig", "--json").json()["subjects"]
     assert [subject["framework"] for subject in listed] == ["my-server"]
     assert world.run("subjects", "new", "zig/my-server").code == 2, "never overwritten"
+    assert world.run("subjects", "new", "zig/my-client", "--client").code == 0
+    both = world.run("subjects", "list", "zig", "--json").json()["subjects"]
+    assert {subject["framework"]: (subject["role"], *subject["contracts"]) for subject in both} == {
+        "my-client": ("client", "http-client"),
+        "my-server": ("server", "http-plaintext"),
+    }
     for bad in ("zig", "../x", "a/../b", "zig/", "a/b/c", "a/;rm"):
         assert world.run("subjects", "new", bad).code == 2, bad
     assert sorted(path.name for path in world.folder.iterdir() if path.is_dir()) == ["subjects"]

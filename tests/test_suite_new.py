@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,32 @@ def test_what_is_made_is_checked_and_measured_as_it_is(trueload: Trueload, tmp_p
         ("", "measured"),
         ("large", "measured"),
     ]
+
+
+def test_a_new_subject_is_for_the_contract_of_the_suite_that_is_there(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    assert trueload.run("suite", "new", "my-api", cwd=tmp_path).code == 0
+    for name in ("python/my-api-2", "go/my-api"):
+        made = trueload.run("subjects", "new", name, cwd=tmp_path)
+        assert made.code == 0, made
+        folder = tmp_path / "subjects" / name
+        manifest, readme = ((folder / f).read_text() for f in ("subject.toml", "README.md"))
+        assert 'contracts = ["my-api"]        # GET /item/1 answers an item as JSON' in manifest
+        assert f"`trueload suite run my-api --subjects {name}`" in readme
+    # With a program put there, it can be checked as it is.
+    folder = tmp_path / "subjects/python/my-api-2"
+    (folder / "server.py").write_text((folder.parent / "my-api/server.py").read_text())
+    manifest = (folder / "subject.toml").read_text()
+    run = 'run = ["python3", "server.py", "--listen", "{host}:{port}"]\n'
+    (folder / "subject.toml").write_text(re.sub(r"(?m)^run .*\n", run, manifest))
+    checked = trueload.run("subjects", "check", "python/my-api-2", cwd=tmp_path)
+    assert (checked.code, checked.out.count("ok ")) == (0, 1), checked
+
+    client = trueload.run("subjects", "new", "go/load", "--client", cwd=tmp_path)
+    assert (client.code, client.out) == (2, "")
+    assert "has no contract for a client" in client.err
+    assert "hint: copy one there, such as http-client.toml" in client.err
 
 
 def test_nothing_that_is_there_is_touched(trueload: Trueload, tmp_path: Path) -> None:

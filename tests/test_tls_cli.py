@@ -396,7 +396,7 @@ def test_plain_and_sealed_can_be_compared(
 ) -> None:
     with Peer((ANSWERS,)) as peer:
         flags = ("--requests", "20", "-c", "2", "--repeat", "1", "--cacert", secure.cacert)
-        done = trueload.run("ab", peer.url, secure.url, *flags, "--no-save")
+        done = trueload.run("compare", peer.url, secure.url, *flags, "--no-save")
     assert done.code in (0, 4), done
     assert "B TLSv1.3" in done.out
 

@@ -47,7 +47,7 @@ def write_runs(world: World) -> None:
         ("http", url, *FEW, "--http", "2", "--stream", "chunks"),
         ("http", url, *SHORT, "--connect-open", "100/s"),
         ("http", url, *SHORT, "--limit", "p99<1us"),
-        ("ab", url, url, *FEW, "--repeat", "2"),
+        ("compare", url, url, *FEW, "--repeat", "2"),
         ("ws", f"ws://127.0.0.1:{ws.port}/echo", *FEW),
         ("ws", f"ws://127.0.0.1:{ws.port}/ws", "--mode", "broadcast", *ROOM),
         ("tcp", f"127.0.0.1:{tcp.port}", *FEW),

@@ -15,7 +15,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("aio",),
     ("api", "cli"),
     ("commands",),
-    ("metrics",),
+    ("metrics", "web"),
     ("report",),
     ("compare",),
     ("suites",),

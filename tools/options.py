@@ -61,7 +61,7 @@ ALIKE = {
 }
 # Groups of commands.
 TOGETHER = {
-    "http, tcp, udp, ws, ab": "loads",
+    "http, tcp, udp, ws, compare": "loads",
     "serve http, serve tcp, serve udp, serve ws": "serve",
 }
 # What only the command line has.
@@ -77,7 +77,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Options of ``trueload.ab``; ``repeat`` is the number of pairs.",
         (
             *("ResultOptions", "RepeatOptions", "EngineOptions", "LoadOptions", "PlaceOptions"),
-            *("MetricsOptions", "RequestOptions"),
+            *("WaitOptions", "MetricsOptions", "RequestOptions"),
         ),
     ),
     "HttpOptions": ("Options of ``trueload.http``.", ("LoadingOptions",)),
@@ -89,7 +89,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "SuiteOptions": (
         "Options of ``trueload.suite``.",
-        ("PlaceOptions", "MetricsOptions"),
+        ("PlaceOptions", "WaitOptions", "MetricsOptions"),
     ),
 }
 # Classes that stay, although only one other is made of them.
@@ -103,7 +103,7 @@ the usual options of a command, `--help` all of them.
 - **Suite:** a suite's file has [keys](your-own-suite.md#a-suite) of the same names, with `_`.
 
 Each option is followed by the commands that have it, and by its default. *Loads* are `http`, `tcp`,
-`udp`, `ws` and `ab`; a *request* of TCP and WebSocket is a message, of UDP a datagram.
+`udp`, `ws` and `compare`; a *request* of TCP and WebSocket is a message, of UDP a datagram.
 
 ## Defaults of your own
 

@@ -79,7 +79,7 @@ def show_broadcast() -> str:
 def show_ab() -> str:
     """Two paths of a good server, in pairs."""
     with reference_server() as url:
-        return shown("ab", url, f"{url}perf", "-d", "2s")
+        return shown("compare", url, f"{url}perf", "-d", "2s")
 
 
 def show_http2() -> str:
@@ -132,7 +132,7 @@ SHOWS: dict[str, Callable[[], str]] = {
     "trueload http": show_http,
     "trueload http --limit": show_search,
     "trueload ws --mode broadcast": show_broadcast,
-    "trueload ab": show_ab,
+    "trueload compare": show_ab,
     "too few streams": show_http2,
     "not HTTP/2": show_not_http2,
     "untrusted certificate": show_untrusted,

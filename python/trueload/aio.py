@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from trueload import api
 from trueload.api import protocols
+from trueload.errors import UserError
 from trueload.interrupt import Interrupt, within
 
 __all__ = ["ab", "suite"]
@@ -38,13 +39,17 @@ def _awaited(
         thread.shutdown(wait=False)
         # Retrieve the exception: after a cancellation nobody else does.
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        __tracebackhide__ = True  # pytest shows the test's own line
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError:
             interrupt.request()
             await asyncio.wait([work])
             raise
-        return work.result()
+        try:
+            return work.result()
+        except UserError as error:
+            raise error.with_traceback(None) from None
 
     return run
 

@@ -46,7 +46,8 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The command line, a file or a manifest is wrong: nothing was sent."""
     NOTHING_MEASURED = 3
-    """Nothing could be measured: no connection became usable."""
+    """Nothing could be measured: no connection became usable, or another trueload measured on the
+    machine for longer than this one waits."""
     INVALID = 4
     """Measured, but the verdict is invalid; the failed checks say why."""
     INTERNAL = 70

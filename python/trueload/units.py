@@ -270,7 +270,7 @@ def format_count(count: float) -> str:
 
 
 def counted(count: float, noun: str, plural: str | None = None) -> str:
-    """A count with its noun: ``1 request``, ``2 requests``."""
+    """A count with its noun, and what agrees with it: ``1 request``, ``2 requests are``."""
     return f"{format_count(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 

@@ -183,7 +183,7 @@ def test_two_subjects_are_compared_on_another_host(world: World, ssh: Ssh) -> No
     world.add("two")
     words = ("python/one", "python/two", "--requests", "200", "-c", "2", "--repeat", "1")
     ended = world.run(
-        *("ab", *words, "--place", "ssh:h2", "--server-place", "ssh:h1", "--json", "-"),
+        *("compare", *words, "--place", "ssh:h2", "--server-place", "ssh:h1", "--json", "-"),
         env=ssh.env,
     )
     assert ended.code in (0, 4), ended
@@ -193,6 +193,6 @@ def test_two_subjects_are_compared_on_another_host(world: World, ssh: Ssh) -> No
         assert trial["hosts"][0]["place"] == "ssh:h2"
         assert trial["server"]["cpu_s"] > 0
     assert not subjects(ssh.network.hosts[0])
-    refused = world.run("ab", "python/one", "http://127.0.0.1:1/", "--server-place", "ssh:h1")
+    refused = world.run("compare", "python/one", "http://127.0.0.1:1/", "--server-place", "ssh:h1")
     assert refused.code == 2
     assert "is a server that runs" in refused.err

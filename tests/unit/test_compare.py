@@ -63,7 +63,7 @@ def throughput_of(base: Sequence[float], new: Sequence[float]) -> Ratio:
     return compare_records([record(x) for x in base], [record(x) for x in new])[0]
 
 
-ONE_EACH = "unclear: one trial each; use --repeat 6 or trueload ab"
+ONE_EACH = "unclear: one trial each; use --repeat 6 or trueload compare"
 
 
 @pytest.mark.parametrize(
@@ -74,22 +74,32 @@ ONE_EACH = "unclear: one trial each; use --repeat 6 or trueload ab"
         (
             [100],
             [200] * 6,
-            "unclear: one trial of base; use --repeat 6 or trueload ab",
+            "unclear: one trial of base; use --repeat 6 or trueload compare",
             "range",
         ),
-        ([200] * 99, [100], "unclear: one trial of new; use --repeat 6 or trueload ab", "range"),
-        ([100, 101], [50, 51], "unclear: 2 trials each; use --repeat 6 or trueload ab", "range"),
+        (
+            [200] * 99,
+            [100],
+            "unclear: one trial of new; use --repeat 6 or trueload compare",
+            "range",
+        ),
+        (
+            [100, 101],
+            [50, 51],
+            "unclear: 2 trials each; use --repeat 6 or trueload compare",
+            "range",
+        ),
         (
             [100, 101],
             [50, 51, 52, 53, 54, 55],
-            "unclear: 2 against 6 trials; use --repeat 6 or trueload ab",
+            "unclear: 2 against 6 trials; use --repeat 6 or trueload compare",
             "range",
         ),
         # All three of one side above all of the other: by chance in one of ten orders.
         (
             [100, 101, 102],
             [90, 91, 92],
-            "unclear: 3 trials each; use --repeat 6 or trueload ab",
+            "unclear: 3 trials each; use --repeat 6 or trueload compare",
             "range",
         ),
         ([100, 101, 102, 103], [90, 91, 92, 93], "worse", "95 % interval"),
@@ -437,7 +447,7 @@ def test_a_row_without_a_difference_says_how_many_pairs_take_one(format_: Format
         assert (row["primary"], needed["throughput"]) == ("throughput", 15)
     else:
         expected = "a difference of 3 % in throughput takes some 15 pairs at this spread"
-        assert text.count(f"{expected} (trueload ab --repeat 15)") == 1
+        assert text.count(f"{expected} (trueload compare --repeat 15)") == 1
 
 
 def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:

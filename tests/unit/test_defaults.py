@@ -86,6 +86,13 @@ def test_a_table_is_of_one_command() -> None:
     assert whole("H:1", tables, path=("tcp",)) == "H:1"
 
 
+def test_defaults_by_a_command_s_former_name_are_those_of_its_present_one() -> None:
+    tables = {"ab": {"repeat": 8}, "runs": {"compare": {"format": "json"}}}
+    environ = {"TRUELOAD_AB_CONNECTIONS": "4", "TRUELOAD_RUNS_COMPARE_OUTPUT": "x"}
+    assert whole("A B", tables, environ, ("compare",)) == "--connections=4 --repeat=8 A B"
+    assert whole("a b", tables, environ, ("runs", "diff")) == "--output=x --format=json a b"
+
+
 @pytest.mark.parametrize(
     ("tables", "message", "hint"),
     [

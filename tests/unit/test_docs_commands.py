@@ -2,8 +2,8 @@
 
 Strategy: collect the lines of code blocks and the inline code that call ``trueload``, and hand the
 words to the parser of that command. It refuses unknown options, values of a wrong kind, and missing
-arguments. Nothing is run, but suites are planned, and blocks of TOML are read by who reads such
-files.
+arguments. Nothing is run (`test_docs_examples.py` does that), but suites are planned, and blocks of
+TOML are read by who reads such files.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from trueload.cli.app import COMMANDS, build_command, run
+from documented import PAGES, commands_in, words_of
+from harness import ROOT
+from trueload.cli.app import build_command, run
+from trueload.cli.first_words import with_port
 from trueload.places.lab import read_lab
 from trueload.request.scenario import ScenarioFlags, read_scenario
 from trueload.request.url import parse_url
@@ -26,46 +29,8 @@ from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, load_subject
 from trueload.suites.definition import load_suite
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(
-    path
-    for pattern in (
-        "*.md",
-        "docs/*.md",
-        "docs/contributors/*.md",
-        "docs/clusters/*",
-        "subjects/*.md",
-    )
-    for path in ROOT.glob(pattern)
-)
-
 # Words that a reader replaces by a suite, a subject or a file of their own.
 READERS_OWN = {"FILE", "NAME", "LANGUAGE/NAME", "my-api", "my-server,trueload", "places.toml"}
-
-VERB = rf"(?:{'|'.join(COMMANDS)})\b"
-# A line of a code block, up to an explanation after two spaces, or to the parenthesis around it.
-# Others may call trueload: `$`, `docker run …`, `# … with:`. `from trueload import …` is Python.
-LINE = re.compile(rf"(?!\s*from )(?:.*[\s(])?(trueload {VERB}.*?)(?:\)|  +.*)?")
-INLINE = re.compile(rf"`(trueload {VERB}[^`]*)`")
-AFTER = {"|", ";", ">", "&", "&&"}
-
-
-def commands_in(text: str, is_code: bool = False) -> Iterator[str]:
-    """Yield the commands in code blocks and inline code of a page, or in a file of code."""
-    blocks = [text] if is_code else re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
-    for line in "\n".join(blocks).splitlines():
-        if found := LINE.fullmatch(line):
-            yield found[1]
-    prose = "" if is_code else re.sub(r"(?ms)^```.*?^```", "", text)
-    yield from INLINE.findall(re.sub(r"\s+", " ", prose))
-
-
-def words_of(command: str) -> list[str]:
-    """Return the words after `trueload`, without what a shell does with its output."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    words = list(lexer)[1:]
-    return words[: next((at for at, word in enumerate(words) if word in AFTER), None)]
 
 
 @cache
@@ -76,9 +41,9 @@ def cli() -> Any:
 def mistake_in(command: str) -> str:
     """Return what the parser says against a command line; an empty text if it accepts it.
 
-    A mere name, such as `trueload ab`, only has to be a command.
+    A mere name, such as `trueload compare`, only has to be a command.
     """
-    words = words_of(command)
+    words = with_port(words_of(command))
     context = cli().make_context("trueload", [], resilient_parsing=True)
     while verbs := getattr(context.command, "commands", None):
         if not words:
@@ -124,7 +89,7 @@ def test_every_suite_of_a_page_has_a_plan(capsys: pytest.CaptureFixture[str]) ->
         ("trueload http URL --frobnicate 3", "No such option: --frobnicate"),
         ("trueload http URL -c many", "'many' is not a count: write for example 20k"),
         ("trueload http URL more", "Got unexpected extra argument(s) (more)"),
-        ("trueload ab URL_A", "Missing parameter: url_b"),
+        ("trueload compare URL_A", "Missing parameter: url_b"),
         ("trueload runs frobnicate", "no command is called frobnicate"),
         ("trueload http URL -d 1s | jq .verdict", ""),
         ("trueload http --help", ""),

@@ -272,7 +272,7 @@ SURFACES: dict[str, Callable[[], tuple[str, ...]]] = {
     "metrics": _metrics,
     "thresholds": _thresholds,
     "search": _search,
-    "runs compare": lambda: _of_ratios(compare_records([WHOLE], [RECORD])),
+    "runs diff": lambda: _of_ratios(compare_records([WHOLE], [RECORD])),
     "ab": lambda: _of_ratios(compare_pairs([Pair(a=WHOLE, b=RECORD)])),
     "curve": _curve,
     "seconds": _seconds,

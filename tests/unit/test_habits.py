@@ -98,8 +98,8 @@ REFUSED = [
     ("http -t 1 -c 10 URL", "--duration 10s"),
     ("http -i -n 100 URL", "use -X HEAD"),
     ("http -n 100 -B 127.0.0.2 URL", "use --local-address"),
-    ("ab -n 100 -c 10 URL", "`trueload http` loads one, as ab does"),
-    ("ab -c 10 URL", "`trueload http` loads one, as ab does"),
+    ("ab -n 100 -c 10 URL", "`trueload http URL` loads one, as"),
+    ("ab -c 10 URL", "`trueload http URL` loads one, as"),
     # oha
     ("http -q 100 -z 1s URL", "use --rate 5k/s"),
     ("http --no-tui -z 1s URL", "use --no-live"),
@@ -242,7 +242,7 @@ REFUSED = [
     ("http -c=10 URL", "write -c COUNT, without ="),
     ("http -d=1s URL", "write -d TIME, without ="),
     ("http --close=1 URL", "--close takes no value"),
-    ("http URL http://127.0.0.1:9/api", "(--targets FILE); `trueload ab` compares two servers"),
+    ("http URL http://127.0.0.1:9/api", "(--targets FILE); `trueload compare` compares two"),
     ("http ws://127.0.0.1:9/", "use `trueload ws` for it"),
     ("ws URL", "use `trueload http` for it"),
     # values
@@ -336,6 +336,11 @@ def test_the_stored_command_repeats_what_was_meant(typed: Typed) -> None:
         ("runs help", "runs --help"),
         ("version", "--version"),
         ("-v", "--version"),
+        # Former names of commands.
+        ("ab --help", "compare --help"),
+        ("help ab", "compare --help"),
+        ("ab -h", "compare -h"),
+        ("runs compare --help", "runs diff --help"),
     ],
 )
 def test_help_and_version_are_words_too(typed: Typed, line: str, same: str) -> None:

@@ -85,7 +85,7 @@ def test_a_short_help_has_the_usual_options_in_a_line_each_and_names_the_whole(n
 
 
 def test_the_commands_with_many_options_have_a_short_help() -> None:
-    assert {f"trueload {name}" for name in ("http", "ws", "ab", "suite run")} < set(WITH_SHORT)
+    assert {f"trueload {name}" for name in ("http", "ws", "compare", "suite run")} < set(WITH_SHORT)
     usual = short_help(COMMANDS["trueload http"])
     for expert in ("--refill", "--spin", "--coalesce", "--driver", "--connection-window"):
         assert f"{expert} " not in usual

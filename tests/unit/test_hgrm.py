@@ -56,7 +56,7 @@ def test_the_lines_are_those_of_the_package(values: list[int]) -> None:
 def test_requests_without_a_time_are_named() -> None:
     counts = samples.counts(failed={"reset": 2}, unsent=1)
     found = "".join(hgrm(record([5]).model_copy(update={"counts": counts})))
-    assert found.endswith("#[Without a time = 3 requests, which are in no line above]\n")
+    assert found.endswith("#[Without a time = 3 requests, in no line above]\n")
 
 
 def run() -> Run:

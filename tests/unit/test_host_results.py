@@ -147,6 +147,6 @@ def test_each_group_has_its_results() -> None:
         "group eu: 3 hosts   2,000 ok on 8   2,000/s   8 failed   p50 2.00 ms"
     )
     assert lines[1].endswith("1 lost")
-    assert lines[3].startswith("no group: 1 hosts")
+    assert lines[3].startswith("no group: 1 host ")
     assert make_groups((host("a"), host("b"))) == ()
     assert rows_of(good_record(hosts=hosts))[0]["group"] == "eu"

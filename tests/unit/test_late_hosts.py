@@ -195,7 +195,7 @@ def test_only_hosts_that_are_missing_are_tried_again() -> None:
     [
         ("without a wait nothing is tried again", LATER, None, str(LATER)),
         ("a mistake is no host that comes later", NEVER, FAR_NS, str(NEVER)),
-        ("the time is over", LATER, 0, f"0 of 1 hosts came within 0ns: {LATER}"),
+        ("the time is over", LATER, 0, f"0 of 1 host came within 0ns: {LATER}"),
     ],
 )
 def test_a_wait_that_ends(why: str, error: UserError, wait_ns: int | None, message: str) -> None:

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOADING: list[tuple[type[Settings], set[str]]] = [(EngineOptions, set()), (LoadOptions, set())]
 SERVING: list[tuple[type[Settings], set[str]]] = [(ThreadOptions, set())]
 COMMANDS: dict[str, list[tuple[type[Settings], set[str]]]] = {
-    **dict.fromkeys(("http", "tcp", "udp", "ws", "ab"), LOADING),
+    **dict.fromkeys(("http", "tcp", "udp", "ws", "compare"), LOADING),
     "suite run": [
         (EngineOptions, set(map(name_of, EngineOptions.model_fields)) - {"threads", "timeout"}),
         (LoadOptions, set(map(name_of, LoadOptions.model_fields)) - set(WINDOW_KEYS)),

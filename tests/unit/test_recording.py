@@ -148,7 +148,7 @@ def test_a_line_without_a_request_that_can_be_sent_is_left_out(line: str, tmp_pa
 )
 def test_the_format_is_told_from_the_content(text: str, kind: str, tmp_path: Path) -> None:
     replay = read(tmp_path, text)
-    assert replay.notes[0] == f"file is a {kind}: 1 requests, 1 of them different, over 0 s"
+    assert replay.notes[0] == f"file is a {kind}: 1 request, over 0 s"
     assert replay.about == f"file ({kind})"
 
 

@@ -139,7 +139,7 @@ def test_a_log_is_read_by_its_pattern(tmp_path: Path) -> None:
     found = files(tmp_path, text, pattern="$msec|$request_method $request_uri|$status")
     assert [sent[:2] for sent in found.requests] == [("GET", "/a"), ("POST", "/b")]
     assert found.about == "0.log (log of your --log-format)"
-    assert "1 requests that cannot be sent are left out, the first in line 3" in found.notes
+    assert "1 request that cannot be sent is left out, the first in line 3" in found.notes
     with pytest.raises(UserError, match="line 1: no request can be read") as refused:
         files(tmp_path, "noise", pattern="$msec $request")
     assert refused.value.hint == "compare a line with the --log-format"
@@ -155,4 +155,4 @@ def test_the_order_of_a_log_does_not_matter_where_it_has_none(tmp_path: Path) ->
 def test_a_request_that_became_a_websocket_is_left_out(tmp_path: Path) -> None:
     found = files(tmp_path, whole(0) + whole(1, path="/ws").replace(" 200 ", " 101 "))
     assert (found.count, len(found.requests)) == (1, 1)
-    assert "1 requests that cannot be sent are left out, the first in line 2" in found.notes
+    assert "1 request that cannot be sent is left out, the first in line 2" in found.notes

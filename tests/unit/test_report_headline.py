@@ -28,7 +28,7 @@ def test_the_headline_of_single_runs_claims_no_difference(store: Store) -> None:
         entry.rank for section in view_sections(store, one, two) for entry in section.ranked
     } == {1}
     text = " ".join(view.words)
-    assert "cannot be told apart: one trial each; use --repeat 6 or trueload ab" in text
+    assert "cannot be told apart: one trial each; use --repeat 6 or trueload compare" in text
     assert "is ahead" not in text
     compared = view.parts[0].tables[0]
     assert set(compared.marks) == {"unclear"}

@@ -146,7 +146,13 @@ def test_a_chart_is_drawn_shown_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "expected"), [("pie", "no plot 'pie'"), ("latency", "nothing to plot")]
+    ("what", "expected"),
+    [
+        ("pie", "no plot 'pie'"),
+        ("latency", "nothing to plot: it needs 3 s or more"),
+        ("throughput", "nothing to plot: it needs 3 s or more"),
+        ("percentiles", "nothing to plot: it needs good answers"),
+    ],
 )
 def test_what_cannot_be_drawn_is_refused(what: str, expected: str) -> None:
     nothing = good_record(series=(), histograms=NOTHING)

@@ -112,7 +112,7 @@ def surfaces_of(store: Store, run: Run) -> Iterator[tuple[str, str]]:
             yield from ((f"ab {kind}", render(shown, kind)) for kind in ("markdown", "junit"))
     both = compare({"": records}, {"": records}, GATES)
     for kind in ("text", "markdown", "junit"):
-        yield f"runs compare {kind}", render(ShownComparison("a", "b", both), kind)
+        yield f"runs diff {kind}", render(ShownComparison("a", "b", both), kind)
     if run.kind == "suite":
         yield from _of_suite(run, rows)
 

@@ -338,7 +338,7 @@ CASES: dict[str, list[Case]] = {
         ("above 1 ms", lagging(1_000_001), "fail", "1.00 ms"),
         ("of few requests one decides", {**lagging(4_650_000), "histograms":
             GOOD.histograms.model_copy(update={"send_lag": histogram((4_650_000, 17))})},
-         "warn", "of 17 requests the latest was sent 4.65 ms late"),
+         "warn", "the latest request of 17 was sent 4.65 ms late"),
         ("above 10 % of a p50 of 100 ms", lagging(10_100_000, 100_000_000), "fail", ""),
     ],
     "rate-reached": [

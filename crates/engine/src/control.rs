@@ -15,7 +15,7 @@ use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, Role};
 use crate::unread::{Heard, LEASE};
-use crate::{generate, machine, serve, threads, unread};
+use crate::{generate, lock, machine, serve, threads, unread};
 
 /// The time that threads have to end, once they are told to.
 const FAREWELL: Duration = Duration::from_millis(900);
@@ -78,8 +78,13 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
+        Some(message @ ToEngine::Lock { .. }) => {
+            let mut role = lock::Role::default();
+            role.handle_message(message)?;
+            Box::new(role)
+        }
         Some(_) => {
-            return refused("the first line must be generate or serve");
+            return refused("the first line must be generate, serve or lock");
         }
         None => return done(Why::Orphaned),
     };

@@ -15,6 +15,7 @@ pub mod generator;
 mod limits;
 pub mod lines;
 mod loading;
+mod lock;
 mod machine;
 mod origins;
 pub mod outlet;

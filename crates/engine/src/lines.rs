@@ -59,11 +59,12 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "speeds" => fields!(rest, Speeds { cpus: Vec<u32> }),
         "settle" => fields!(rest, Settle { id: String, sent: Sent, until_ns: Option<u64> }),
         "charge" => fields!(rest, Charge { id: String, failed: Vec<Failed> }),
+        "lock" => fields!(rest, Lock { token: String, what: String, hold: bool }),
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(LineError(format!(
             "type: '{}' is not one of generate, serve, blob, phase, share, mark, clock, distance, speeds, \
-             settle, charge, lease, stop",
+             settle, charge, lock, lease, stop",
             kind.escape_debug()
         ))),
     }

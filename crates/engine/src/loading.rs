@@ -84,6 +84,9 @@ fn uses(plan: &GeneratePlan, data: &DataPlan, blobs: &Blobs) -> Uses {
             Template::of_step(&texts, &names, &taken)
         };
         template.mark_columns(&mut uses.in_header, &mut uses.as_json);
+        if template.raw_columns().next().is_some() {
+            uses.raw.push(template);
+        }
     }
     uses
 }

@@ -58,7 +58,7 @@ pub type Sent = BTreeMap<u32, u32>;
 /// refused by name.
 pub const PROTOCOL: u32 = 1;
 
-/// A line from the front to the engine. The first one must be `generate` or `serve`.
+/// A line from the front to the engine. The first one must be `generate`, `serve` or `lock`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToEngine {
@@ -114,6 +114,16 @@ pub enum ToEngine {
         id: String,
         /// Messages of all engines; each takes its own.
         failed: Vec<Failed>,
+    },
+    /// Take the lock of this machine, on which one run measures at a time, or release it. It is
+    /// answered by `lock`. An engine that is told so first does nothing else.
+    Lock {
+        /// Identifies the run: its engines do not wait for each other.
+        token: String,
+        /// What the run does, in one line for those who wait for it.
+        what: String,
+        /// Whether to take the lock.
+        hold: bool,
     },
     /// The front is alive. Without this line for 2 s, the engine ends.
     Lease,
@@ -339,6 +349,11 @@ pub enum FromEngine {
         from_ns: u64,
         /// One entry per CPU.
         cpus: Vec<CpuLooks>,
+    },
+    /// The answer to `lock`.
+    Lock {
+        /// What another run does that has the lock; null if this run has it, or has released it.
+        by: Option<String>,
     },
     /// A generator is connected, or a server listens.
     Ready(Ready),

@@ -9,13 +9,16 @@
 //!
 //! Must not know: what the sketch is used for, and which protocol carried the body.
 
+use crate::coding::{Coding, Decoder};
 use crate::ending::Ending;
-use crate::parts::{Arrived, Parts, Streaming, Whole};
+use crate::parts::{Arrived, Parts, Rule, Streaming, Whole};
 
 /// All words that begin up to this offset are read.
 const DENSE_BYTES: u64 = 32;
 /// The size of a word in bytes.
 const WORD: u64 = 8;
+/// The most content of a compressed body: more than is sent in one answer, and decoded in 0.3 s.
+const DECODED_BYTES_MOST: usize = 64 << 20;
 
 /// The fingerprint of a complete body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,64 +73,127 @@ impl Sampler {
     }
 }
 
-/// Compares a body with the expected one as its slices arrive. If none is expected, takes the
-/// fingerprint instead. The body of a stream is also read for its parts, and has no fingerprint.
+/// What the content of a body is needed for: it is compared with the expected one, and read for its
+/// parts. The fingerprint is that of the bytes as they came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs<'a> {
+    pub(crate) expected: Option<&'a [u8]>,
+    pub(crate) streaming: Option<Streaming<'a>>,
+}
+
+impl Needs<'_> {
+    #[inline]
+    fn is_nothing(&self) -> bool {
+        self.expected.is_none() && self.streaming.is_none()
+    }
+}
+
+/// Checks a body as its slices arrive. If its content is not needed, takes the fingerprint instead.
 #[derive(Debug, Default)]
 pub(crate) struct BodyCheck {
     matched: usize,
     differs: bool,
     sampler: Sampler,
-    parts: Option<Box<Parts>>,
+    reading: Option<Box<Reading>>,
+}
+
+/// What only streams and compressed bodies need.
+#[derive(Debug, Default)]
+struct Reading {
+    parts: Option<Parts>,
+    decoder: Option<Decoder>,
+}
+
+/// How a complete body ended.
+pub(crate) struct Ended {
+    /// Whether the content was the expected one.
+    pub(crate) ending: Ending,
+    pub(crate) content: Option<Content>,
+    /// Of a stream: the parts that its end completes, how its request ends, and its figures.
+    pub(crate) stream: Option<(Option<Arrived>, Ending, Whole)>,
 }
 
 impl BodyCheck {
+    /// Takes the next slice.
     #[inline]
-    pub(crate) fn compare(&mut self, slice: &[u8], expected: Option<&[u8]>) {
-        let Some(expected) = expected else { return self.sampler.add(slice) };
-        let end = self.matched.saturating_add(slice.len());
-        self.differs |= expected.get(self.matched..end) != Some(slice);
-        self.matched = end;
+    pub(crate) fn take(&mut self, slice: &[u8], coding: Coding, needs: Needs<'_>) {
+        if needs.is_nothing() {
+            self.sampler.add(slice);
+        } else if coding == Coding::Identity {
+            self.read(slice, needs);
+        } else {
+            self.decode(slice, coding, needs);
+        }
     }
 
-    /// Reads the next slice of a stream for its parts; `ends_chunk` says that a chunk or frame ends
-    /// with it.
+    #[cold]
+    fn decode(&mut self, slice: &[u8], coding: Coding, needs: Needs<'_>) {
+        let decoder = &mut self.reading.get_or_insert_default().decoder;
+        let decoder = decoder.take().unwrap_or_else(|| Decoder::new(coding, DECODED_BYTES_MOST));
+        let decoder = decoder.decode(slice, &mut |content| self.read(content, needs));
+        self.reading.get_or_insert_default().decoder = Some(decoder);
+    }
+
     #[inline]
-    pub(crate) fn take_parts(&mut self, streaming: Streaming<'_>, slice: &[u8], ends_chunk: bool) {
-        let rule = streaming.rule;
-        let parts = self.parts.get_or_insert_with(|| Box::new(Parts::new(rule)));
-        parts.take(rule, slice);
-        if ends_chunk {
-            parts.end_chunk(rule);
+    fn read(&mut self, slice: &[u8], needs: Needs<'_>) {
+        if let Some(Streaming { rule, .. }) = needs.streaming {
+            self.parts(rule).take(rule, slice);
         }
+        if let Some(expected) = needs.expected {
+            let end = self.matched.saturating_add(slice.len());
+            self.differs |= expected.get(self.matched..end) != Some(slice);
+            self.matched = end;
+        }
+    }
+
+    #[inline]
+    fn parts(&mut self, rule: &Rule) -> &mut Parts {
+        let reading = self.reading.get_or_insert_default();
+        reading.parts.get_or_insert_with(|| Parts::new(rule))
+    }
+
+    /// Notes that a chunk or a frame ends with the last slice.
+    #[inline]
+    pub(crate) fn end_chunk(&mut self, rule: &Rule) {
+        self.parts(rule).end_chunk(rule);
     }
 
     /// The parts that were completed since the last call.
     #[inline]
     pub(crate) fn note_parts(&mut self, streaming: Streaming<'_>) -> Option<Arrived> {
-        self.parts.as_mut()?.note(streaming)
+        self.reading.as_mut()?.parts.as_mut()?.note(streaming)
     }
 
     /// The time at which the stream has stalled; none for never.
     #[inline]
     pub(crate) fn stalls_at_ns(&self) -> Option<u64> {
-        self.parts.as_ref().map(|parts| parts.stalls_at_ns())
+        Some(self.reading.as_ref()?.parts.as_ref()?.stalls_at_ns())
     }
 
-    /// Ends a stream with its body, which was good otherwise: returns the parts that this
-    /// completes, how its request ends, and its figures.
-    pub(crate) fn end_stream(&mut self, stream: Streaming<'_>) -> (Option<Arrived>, Ending, Whole) {
-        let mut parts = self.parts.take().unwrap_or_else(|| Box::new(Parts::new(stream.rule)));
-        parts.end_body(stream.rule);
-        (parts.note(stream), parts.ending(stream.rule), parts.whole())
-    }
-
-    /// Returns whether the whole body was the expected one, or its fingerprint if none is expected.
-    /// Resets for the next body.
+    /// Ends the body, which is complete. Resets for the next one.
     #[inline]
-    pub(crate) fn finish(&mut self, expected: Option<&[u8]>) -> (bool, Option<Content>) {
-        let Some(expected) = expected else { return (true, Some(self.sampler.finish())) };
-        let check = std::mem::take(self);
-        (!check.differs && check.matched == expected.len(), None)
+    pub(crate) fn end(&mut self, needs: Needs<'_>) -> Ended {
+        if needs.is_nothing() {
+            let content = Some(self.sampler.finish());
+            return Ended { ending: Ending::Ok, content, stream: None };
+        }
+        let BodyCheck { matched, differs, reading, .. } = std::mem::take(self);
+        let Reading { parts, decoder } = reading.map_or_else(Reading::default, |reading| *reading);
+        let is_other = |expected: &[u8]| differs || matched != expected.len();
+        let ending = if decoder.is_some_and(|decoder| !decoder.finish()) {
+            Ending::Encoded
+        } else if needs.expected.is_some_and(is_other) {
+            Ending::Mismatch
+        } else {
+            Ending::Ok
+        };
+        let stream = needs.streaming.map(|streaming| {
+            let Streaming { rule, .. } = streaming;
+            let mut parts = parts.unwrap_or_else(|| Parts::new(rule));
+            parts.end_body(rule);
+            (parts.note(streaming), parts.ending(rule), parts.whole())
+        });
+        Ended { ending, content: None, stream }
     }
 }
 

@@ -43,7 +43,7 @@ pub enum Ending {
     UnusedReset,
     /// The answer is as expected, but lacks a value that the session takes from it.
     Extract,
-    /// The answer is compressed in a way that cannot be read, and the session takes a value from it.
+    /// The answer is compressed in a way that cannot be read, and its content is needed.
     Encoded,
     /// The answer is a redirect that cannot be followed, or one too many.
     Redirect,

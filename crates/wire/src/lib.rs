@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod chance;
+mod coding;
 mod content;
 pub mod echo;
 mod ending;

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, clippy::unwrap_used)]
 
 mod common;
+mod compressed;
 mod echo;
 mod exchange;
 mod http2;

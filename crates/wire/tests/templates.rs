@@ -176,3 +176,49 @@ proptest! {
         prop_assert_eq!(request.target, target);
     }
 }
+
+/// The value of percent-encoded text.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::new(), text);
+    while let [byte, behind @ ..] = rest {
+        let hex = behind.get(..2).filter(|_| *byte == b'%').map(|hex| str::from_utf8(hex).unwrap());
+        out.push(hex.map_or(*byte, |hex| u8::from_str_radix(hex, 16).unwrap()));
+        rest = if hex.is_some() { &behind[2..] } else { behind };
+    }
+    out
+}
+
+proptest! {
+    #[test]
+    fn a_value_comes_back_from_wherever_it_was_written(
+        bytes in proptest::collection::vec(any::<u8>(), 0..24),
+        text in "[ -~]{0,8}\\PC{0,8}",
+        is_text: bool,
+    ) {
+        let value = if is_text { text.into_bytes() } else { bytes };
+        let names = message::Names { columns: vec!["v".to_owned()], ..message::Names::default() };
+        let written = |body: &str, kind: &str| {
+            let headers = [("Content-Type".to_owned(), kind.to_owned())];
+            let texts = post("/a/{v}/b?c={v}&d={v|raw}", &headers, Some(body.as_bytes()));
+            let template = message::Template::new(&texts, Some(&names));
+            template.fill(&Numbered(0, None, vec![value.clone()]))
+        };
+        let form = written("a={v}&b={+v}", "application/x-www-form-urlencoded");
+        prop_assert!(form.target.iter().all(u8::is_ascii_graphic), "{:?}", form.target);
+        let between = |text: &[u8], from: &[u8], to: &[u8]| {
+            let begin = text.windows(from.len()).position(|part| part == from).unwrap() + from.len();
+            let len = text[begin..].windows(to.len()).position(|part| part == to).unwrap();
+            text[begin..begin + len].to_vec()
+        };
+        prop_assert_eq!(&decoded(&between(&form.target, b"/a/", b"/b?c=")), &value);
+        prop_assert_eq!(&decoded(&between(&form.target, b"/b?c=", b"&d=")), &value);
+        prop_assert_eq!(&decoded(&between(&form.body, b"a=", b"&b=")), &value);
+        let json = written(r#"{"in":"{v}","as":"{v|json}"}"#, "application/json").body;
+        if let Ok(text) = str::from_utf8(&value) {
+            let found: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+            prop_assert_eq!(found["in"].as_str(), Some(text));
+        }
+        let alone = written(r#"{"as":{v|json}}"#, "application/json").body;
+        prop_assert!(str::from_utf8(&value).is_err() || message::is_json_value(&alone));
+    }
+}

@@ -36,8 +36,8 @@ _OF_SUITES = {
 def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     """Compare two servers by alternating pairs of trials: ``ab(url_a, url_b, duration=5)``.
 
-    A side is a URL or a subject's name. Options are those of `trueload ab --help`, with ``_`` for
-    ``-``; ``repeat`` is the number of pairs. A subject that must be built first is reported on
+    A side is a URL or a subject's name. Options are those of `trueload compare --help`, with ``_``
+    for ``-``; ``repeat`` is the number of pairs. A subject that must be built first is reported on
     stderr, as by the command. Raises ``UserError``.
     """
     from trueload.api.body import with_json_body
@@ -51,7 +51,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     from trueload.report.live import unwatched
 
     asked = with_json_body(options)
-    understood = understand(("ab",), read_ab, (url_a, url_b), asked, OF_PRINTING)
+    understood = understand(("compare",), read_ab, (url_a, url_b), asked, OF_PRINTING)
     find_engine()
     job = understood.value.quietly(understood.words)
     interrupt = Interrupt()
@@ -63,7 +63,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
             done, saved = measure_ab(job, interrupt, watch=exports.beside(unwatched))
     finally:
         interrupt.hand_on()
-    warn_unsaved(saved, stacklevel=3)
+    warn_unsaved(saved, stacklevel=4)
     for turn, record in done.taken:
         if record.connections.established == 0:
             why = nothing_measured(job.jobs["ab".index(turn.letter)], record)

@@ -25,6 +25,7 @@ OF_PRINTING = {
     "no_live": "leave it out: nothing is printed",
     "dry_run": "leave it out: nothing is printed",
     "live": "leave it out: nothing is printed",
+    "web": "leave it out: it is for the command line",
 }
 
 
@@ -112,7 +113,7 @@ def _sentences(rulings: Iterable[Ruling], state: str) -> tuple[str, ...]:
     return tuple(ruling.why for ruling in rulings if ruling.state == state)
 
 
-def warn_unsaved(saved: RunWriter, stacklevel: int = 6) -> None:
+def warn_unsaved(saved: RunWriter, stacklevel: int = 7) -> None:
     """Warn of a store that failed during the run; the result is complete all the same."""
     if saved.error is not None:
         warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=stacklevel)

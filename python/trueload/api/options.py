@@ -118,7 +118,7 @@ class HeaderOptions(TypedDict, total=False):
 
 
 class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
-    """What `http` and `ab` send."""
+    """What `http` and `compare` send."""
 
     proxy: Text
     http: Literal["1.1", "2", "auto"] | None
@@ -191,6 +191,12 @@ class PlaceOptions(ServerPlaceOptions, total=False):
     no_cache: Flag
 
 
+class WaitOptions(TypedDict, total=False):
+    """How long a run waits for another one."""
+
+    wait: Duration
+
+
 class MetricsOptions(TypedDict, total=False):
     """Where metrics are sent during a measurement."""
 
@@ -251,6 +257,7 @@ class LoadingOptions(
     EngineOptions,
     LoadOptions,
     PlaceOptions,
+    WaitOptions,
     MetricsOptions,
     total=False,
 ):
@@ -268,6 +275,7 @@ class AbOptions(
     EngineOptions,
     LoadOptions,
     PlaceOptions,
+    WaitOptions,
     MetricsOptions,
     RequestOptions,
     total=False,
@@ -311,7 +319,7 @@ class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, total=False):
     mode: Literal["echo", "broadcast"] | None
 
 
-class SuiteOptions(PlaceOptions, MetricsOptions, RepeatOptions, total=False):
+class SuiteOptions(PlaceOptions, WaitOptions, MetricsOptions, RepeatOptions, total=False):
     """Options of ``trueload.suite``."""
 
     cores: Literal["single", "multi"] | None

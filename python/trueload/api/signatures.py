@@ -1,4 +1,5 @@
-"""Signatures that name every option, for ``help()`` and completion in notebooks.
+"""Signatures that name every option, for ``help()`` and completion in notebooks, and errors that
+name them alike.
 
 Without them both would show only ``**options``.
 """
@@ -7,7 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from trueload.api.wording import in_python
+from trueload.errors import UserError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,7 +33,16 @@ def naming(*typed: type) -> Callable[[Function], Function]:
             )
             for name, hint in keywords.items()
         ]
-        function.__dict__["__signature__"] = signature.replace(parameters=[*own, *named])
-        return function
+
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            __tracebackhide__ = True  # pytest shows the test's own line
+            try:
+                return function(*arguments, **options)
+            except UserError as error:
+                raise in_python(error, keywords) from None
+
+        call.__dict__["__signature__"] = signature.replace(parameters=[*own, *named])
+        return cast(Function, call)
 
     return decorate

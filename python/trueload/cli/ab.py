@@ -1,4 +1,4 @@
-"""``trueload ab URL_A URL_B``: tells which of two servers is better, by alternating pairs.
+"""``trueload compare URL_A URL_B``: tells which of two servers is better, by alternating pairs.
 
 How: ``commands.ab`` measures, and this shows.
 """
@@ -46,12 +46,12 @@ its trials. It is sent the request of its contract, with the headers given here.
 poisson, each pair has its own arrivals, the same for both sides. --targets and --curl hold for both
 sides. The lines of --targets have a path alone; with --curl, the URL of a side has no path.
 
-Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
+Example: trueload compare http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 """
 
 
 def register(app: typer.Typer) -> None:
-    app.command("ab", help=HELP)(command(read_ab, run_ab))
+    app.command("compare", help=HELP)(command(read_ab, run_ab))
 
 
 def run_ab(job: AbJob) -> int:
@@ -62,11 +62,13 @@ def run_ab(job: AbJob) -> int:
         return ExitCode.OK
     check_writable(first.given.json_path)
     find_engine()
-    with at_terminal(first, "ab") as (interrupt, watch):
+    with at_terminal(first, "ab") as (interrupt, watch, show_report):
         done, saved = measure_ab(job, interrupt, watch=watch)
         strict, interrupted = first.given.strict, interrupt.requested
         code = exit_code(done.records, done.rulings, interrupted=interrupted, strict=strict)
-        return code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
+        code = code_after(lambda: _show(job, done, saved), code, interrupted=interrupted)
+        show_report(saved.run_id)
+        return code
 
 
 def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:

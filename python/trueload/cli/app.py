@@ -30,7 +30,7 @@ from trueload.cli import completion
 from trueload.cli.first_words import meant
 from trueload.cli.help_groups import has_short_help, short_help, use_texts, write_options
 from trueload.cli.streams import hold_open, write_whole
-from trueload.commands.foreign_flags import ALIASES
+from trueload.commands.foreign_flags import ALIASES, renamed
 from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
@@ -42,7 +42,7 @@ from trueload.interrupt import end_like_ctrl_c, raise_at_ctrl_c
 # command is asked for: the help of all needs none of them.
 COMMANDS: dict[str, str] = {
     **{name: protocol.about for name, protocol in PROTOCOLS.items()},
-    "ab": "Compare two servers by pairs of trials.",
+    "compare": "Compare two servers by pairs of trials.",
     "serve": "Run a reference server.",
     "subjects": "List, create and check the programs under test.",
     "suite": "Compare many subjects on the same work.",
@@ -53,8 +53,8 @@ COMMANDS: dict[str, str] = {
     "completion": "Print the completion script for a shell.",
 }
 
-# A module cannot be called like a keyword of Python.
-MODULES = {"import": "imports"}
+# A module cannot be called like a keyword of Python, nor like another one.
+MODULES = {"import": "imports", "compare": "ab"}
 
 # The code that a shell reports for a program ended by SIGPIPE (128 + 13). It is not 0, as the
 # output is cut short, and a script that checks it (pipefail) must not take it for a verdict.
@@ -99,7 +99,7 @@ def run(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int
 
     ``begins`` is called once the command is there, and before it does anything.
     """
-    if (words := meant(argv, COMMANDS)) != list(argv):
+    if (words := renamed(meant(argv, COMMANDS))) != list(argv):
         # The stored command must be one that repeats the run.
         argv = sys.argv[1:] = words
     try:

@@ -1,4 +1,4 @@
-"""``trueload runs compare BASE NEW``: is the new run better, worse or the same?"""
+"""``trueload runs diff BASE NEW``: is the new run better, worse or the same?"""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def compare_runs(
     The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
     store, or a file of `runs export --format json`.
 
-    Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
+    Example: trueload runs diff baseline.json last --fail-on 'throughput<0.95'
     """
     conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
     check_writable(output, "-o")

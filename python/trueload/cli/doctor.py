@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(show_doctor)
 
 
-@with_flags_of(read_placement, without=("server_place", "server_pid"))
+@with_flags_of(read_placement, without=("server_place", "server_pid", "wait"))
 def show_doctor(
     quick: Annotated[
         bool,

@@ -15,10 +15,26 @@ _ADDRESS = re.compile(
 _OTHERS = {"ws": "ws", "wss": "ws", "tcp": "tcp", "udp": "udp"}
 """The command for a scheme; `http` for all others."""
 _OF_ITSELF = ("--version", "-V", "--help", "-h")
+_PORT = re.compile(r"-?\d+", re.ASCII)
 
 
 def meant(words: Sequence[str], commands: Collection[str]) -> list[str]:
     """Return the command line that is meant; the same if it begins with a command."""
+    return with_port(_with_command(words, commands))
+
+
+def with_port(words: Sequence[str]) -> list[str]:
+    """Return the words with a port for ``--web`` if none follows: the parser always takes one."""
+    rest, found = list(words), list[str]()
+    while rest and rest[0] != "--":
+        word = rest.pop(0)
+        if word == "--web":
+            word += f"={rest.pop(0) if rest and _PORT.fullmatch(rest[0]) else 0}"
+        found.append(word)
+    return found + rest
+
+
+def _with_command(words: Sequence[str], commands: Collection[str]) -> list[str]:
     # Of hey; the parser would take it for -h, as -o has a value.
     words = ["--host" if word == "-host" else word for word in words]
     match words:

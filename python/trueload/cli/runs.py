@@ -114,7 +114,7 @@ def register(app: typer.Typer) -> None:
     runs.command("show")(show_run)
     runs.command("tag")(tag_run)
     runs.command("export")(export_run)
-    runs.command("compare")(compare.compare_runs)
+    runs.command("diff")(compare.compare_runs)
     runs_delete.register(runs)
     app.add_typer(runs, name="runs")
 
@@ -152,7 +152,8 @@ def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ..
         shown = _medians([row.record for row in store.rows(run) if isinstance(row, Row)])
     names = "".join(f"[{name}] " for name, of in tags.items() if of == run.id)
     what = f"{names}{plain(run.title, 80)}"
-    return (run.id, run.kind, str(run.row_count), run.state, *shown, what)
+    kind = "compare" if run.kind == "ab" else run.kind
+    return (run.id, kind, str(run.row_count), run.state, *shown, what)
 
 
 def _medians(records: Sequence[Record | None]) -> tuple[str, str, str]:
@@ -346,7 +347,7 @@ def _search_lines(store: Store, run: Run) -> list[str]:
 
 
 def _pair_lines(store: Store, run: Run) -> list[str]:
-    """Return the comparison of a run of `trueload ab`, as that command printed it."""
+    """Return the comparison of a run of `trueload compare`, as that command printed it."""
     if run.kind != "ab":
         return []
     paired = stored_pairs(run, store.rows(run))

@@ -37,6 +37,7 @@ from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp
 from trueload.protocol.plan import Done, Error, Ready, Serve, Served
 from trueload.protocol.server_report import ServerReport
+from trueload.units import counted, format_count
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 
@@ -111,15 +112,23 @@ def _record(engine: Engine, plan: Serve) -> ServerReport | None:
     return seen_since_mark(engine, "all", STOP_S)
 
 
+class _Count(int):
+    """A count whose format is its noun: ``{requests:request}``."""
+
+    def __format__(self, noun: str) -> str:
+        return counted(self, noun) if noun else format_count(self)
+
+
 def _work(served: Served, plan: Serve, server: Server) -> str:
     """Return what was done, and on how many connections if there are any."""
-    work: str = server.done.format_map(served.model_dump())
+    counts = {name: _Count(count) for name, count in served if isinstance(count, int)}
+    work = server.done.format_map(counts)
     if served.deliveries:
-        work += f" and {served.deliveries:,} deliveries"
+        work += f" and {counted(served.deliveries, 'delivery', 'deliveries')}"
     if not server.has_connections:
         return work
     return (
-        f"{work} on {served.accepted:,} connections ({served.open_peak:,} at once);"
+        f"{work} on {counted(served.accepted, 'connection')} ({served.open_peak:,} at once);"
         f" {served.malformed:,} malformed, {served.aborted:,} aborted{_ended(served)}"
         f"{_handshakes(served, plan)}"
     )
@@ -135,8 +144,8 @@ def _handshakes(served: Served, plan: Serve) -> str:
     if plan.tls is None:
         return ""
     return (
-        f"; {served.handshakes_full:,} full handshakes, {served.handshakes_resumed:,} resumed,"
-        f" {served.tls_failed:,} failed"
+        f"; {counted(served.handshakes_full, 'full handshake')},"
+        f" {served.handshakes_resumed:,} resumed, {served.tls_failed:,} failed"
     )
 
 

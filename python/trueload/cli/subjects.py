@@ -6,11 +6,13 @@ object. What a subject answers is printed without control characters.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +27,7 @@ from trueload.cli.subjects_output import (
     report_broken,
     selected,
 )
-from trueload.commands.folders import subjects_home
+from trueload.commands.folders import find_folder, subjects_home
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
@@ -33,6 +35,7 @@ from trueload.report.export.markdown import markdown_lines
 from trueload.report.grid import Grid, text_lines
 from trueload.runner import needs
 from trueload.runner.process import substitute
+from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, NAME_PATTERN, Subject
 from trueload.subjects.pinned_version import pinned_version
 
@@ -79,7 +82,11 @@ def _facts(subject: Subject, missing: str | None) -> str:
 
 
 def new_subject(
-    name: Annotated[str, typer.Argument(metavar="LANGUAGE/NAME")], as_json: AsJsonOption = False
+    name: Annotated[str, typer.Argument(metavar="LANGUAGE/NAME")],
+    client: Annotated[
+        bool, typer.Option("--client", help="Create a program that makes requests, not a server.")
+    ] = False,
+    as_json: AsJsonOption = False,
 ) -> None:
     """Create a new subject: a manifest, and a README with the next steps.
 
@@ -94,10 +101,15 @@ def new_subject(
     folder = subjects_home() / language / framework
     if folder.exists():
         raise UserError(f"{folder} already exists", "choose another name or edit that one")
+    new = NEW_CLIENT if client else NEW_SERVER
+    contract, about = _contract_for(framework, new)
+    suite = new.suite if contract == new.contract else contract
+    manifest = NEW_MANIFEST.format(name=framework, new=new, contract=contract, about=about)
+    readme = NEW_README.format(name=name, new=new, suite=suite)
     try:
         folder.mkdir(parents=True)
-        (folder / MANIFEST).write_text(NEW_MANIFEST.format(name=framework), encoding="utf-8")
-        (folder / "README.md").write_text(NEW_README.format(name=name), encoding="utf-8")
+        (folder / MANIFEST).write_text(manifest, encoding="utf-8")
+        (folder / "README.md").write_text(readme, encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"{folder} cannot be created: {error.strerror}", "check its rights"
@@ -109,29 +121,71 @@ def new_subject(
     print_line(f"next: write the program, fill in {MANIFEST}, then: trueload subjects check {name}")
 
 
+@dataclass(frozen=True)
+class New:
+    """What is made for a server or a client: its usual contract and suite, and what it is given."""
+
+    role: str
+    contract: str
+    suite: str
+    arguments: str
+    task: str
+
+
+NEW_SERVER = New(
+    role="server",
+    contract="http-plaintext",
+    suite="quick",
+    arguments='"--listen", "{host}:{port}", "--threads", "{cpus}"',
+    task="It listens on the address and port that it is given.",
+)
+NEW_CLIENT = New(
+    role="client",
+    contract="http-client",
+    suite="http-clients",
+    arguments='"{cpus}"',
+    task="It reads from stdin how many requests to make.",
+)
+
+
+def _contract_for(subject: str, new: New) -> tuple[str, str]:
+    """Return the contract for a new subject, and what that says: the one of its name, as `suite
+    new` makes it, else the usual one, else the first for its role. Raises ``UserError``."""
+    folder = find_folder("contracts")
+    for name in (subject, new.contract, *sorted(path.stem for path in folder.glob("*.toml"))):
+        with contextlib.suppress(UserError):  # not there, or broken: another one will do
+            contract = load_contract(folder, name)
+            if contract.role == new.role:
+                return name, contract.about
+    raise UserError(
+        f"{folder} has no contract for a {new.role}",
+        f"copy one there, such as {new.contract}.toml of trueload's own contracts",
+    )
+
+
 NEW_MANIFEST = """\
 # Language and framework come from the path. docs/adding-a-subject.md explains every key.
-role      = "server"
+role      = "{new.role}"
 about     = "{name}, default settings"
 category  = "platform"            # micro (no general framework), platform, fullstack or proxy
-contracts = ["http-plaintext"]    # GET / answers "Hello, World!" as text/plain
+contracts = ["{contract}"]        # {about}
 # needs   = {{ tools = ["go>=1.22"] }}
 # build   = [["go", "build", "-o", "subject", "."]]
-run       = ["./subject", "--listen", "{{host}}:{{port}}", "--threads", "{{cpus}}"]
+run       = ["./subject", {new.arguments}]
 # version = ["go", "version"]
 
 # A variant states only what differs:
 # [variants.tuned]
-# run     = ["./subject", "--listen", "{{host}}:{{port}}", "--threads", "{{cpus}}", "--tuned"]
+# run     = ["./subject", {new.arguments}, "--tuned"]
 """
 
 NEW_README = """\
 # {name}
 
-1. Put the program here. It listens on the address and port that it is given.
+1. Put the program here. {new.task}
 2. Fill in `subject.toml`: how to build it and how to run it.
-3. `trueload subjects check {name}` builds it, starts it and verifies its answers.
-4. `trueload suite run quick --subjects {name}` measures it.
+3. `trueload subjects check {name}` builds it, starts it and verifies what it does.
+4. `trueload suite run {suite} --subjects {name}` measures it.
 5. Replace this file by what is unusual about it, or remove it.
 """
 

@@ -37,6 +37,7 @@ from trueload.subjects.contracts import (
 )
 from trueload.subjects.manifest import Subject
 from trueload.text import plain
+from trueload.units import counted
 
 BODY_SHOWN_BYTES = 400
 
@@ -317,7 +318,7 @@ def _shown_body(body: bytes) -> str:
     """The start of a body on one line, safe on a terminal."""
     start = plain(body[:BODY_SHOWN_BYTES].decode("utf-8", errors="backslashreplace"))
     more = len(body) - BODY_SHOWN_BYTES
-    return f"{start} … and {more} bytes more" if more > 0 else start
+    return f"{start} … and {counted(more, 'byte')} more" if more > 0 else start
 
 
 def _print_responses(answers: dict[str, Any]) -> None:
@@ -325,7 +326,8 @@ def _print_responses(answers: dict[str, Any]) -> None:
     print_line(f"{answers['subject']}{why}")
     for answer in answers.get("answers", ()):
         fault = f" (wrong: {answer['fault']})" if answer["fault"] else ""
-        print_line(f"  {answer['request']}: {answer['bytes']} bytes{fault}")
+        size = "? bytes" if answer["bytes"] is None else counted(answer["bytes"], "byte")
+        print_line(f"  {answer['request']}: {size}{fault}")
         for line in answer["head"]:
             print_line(f"    {line}")
         if answer["head"]:

@@ -18,6 +18,7 @@ from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, RunWriter
+from trueload.commands.locked import locked
 from trueload.commands.measure import read_job
 from trueload.commands.measure_options import CompareFormat, RatioOptions
 from trueload.commands.options import check_one_stdout
@@ -103,7 +104,7 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
     if request.data_order == "unique":
         raise UserError(
-            "ab and --data-order unique cannot be used together",
+            "compare and --data-order unique cannot be used together",
             "each trial would send every row again: use another order",
         )
     seed = flags.pop("seed", None)
@@ -217,6 +218,12 @@ def measure_ab(
     with contextlib.ExitStack() as stack:
         pair = list(zip(job.sides, job.jobs, strict=True))
         opened = _open(job, stack)
+        what = f"compare {' '.join(map(redact_url, job.sides))}"
+        started = not all(map(is_url, job.sides))
+        placement = job.jobs[0].placement
+        stack.enter_context(
+            locked(what, placement, opened.hosts, interrupt, starts_subjects=started)
+        )
         sides = [open_side(text, one, opened, interrupt, watch) for text, one in pair]
         names = (sides[0].name, sides[1].name)
         saved = stack.enter_context(

@@ -1,4 +1,4 @@
-"""The two sides of ``trueload ab``: each is a URL, or a subject of the catalogue.
+"""The two sides of ``trueload compare``: each is a URL, or a subject of the catalogue.
 
 A subject is started again for each of its trials.
 """

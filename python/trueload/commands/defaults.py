@@ -17,7 +17,7 @@ from typing import Any
 import typer
 
 from trueload.commands.command_line import option_words
-from trueload.commands.foreign_flags import removed_hint
+from trueload.commands.foreign_flags import RENAMED, former_names, removed_hint
 from trueload.errors import UserError
 from trueload.files.ownership import first_fault, steps, trusted_here
 from trueload.files.toml import UnreadableError, read_toml
@@ -130,8 +130,13 @@ def read_defaults(
     Raises ``UserError`` for an option that the command does not have.
     """
     flags = _long_flags(command)
-    of_file = [] if config is None else [*_of_file(path, command, config, flags, names)]
-    return [*_of_environment(path, command, environ, flags)], of_file
+    names = [*names, *(before[0] for before in RENAMED)]
+    of_environment: list[Default] = []
+    of_file: list[Default] = []
+    for each in (*former_names(path), path):
+        of_environment += _of_environment(each, command, environ, flags)
+        of_file += [] if config is None else _of_file(each, command, config, flags, names)
+    return of_environment, of_file
 
 
 def _of_environment(

@@ -14,7 +14,7 @@ from typing import Literal
 from trueload.machine.facts import Machine
 from trueload.record.core_latency import have_moved, span_text
 from trueload.trial.ceiling import Ceiling
-from trueload.units import format_duration, format_rate, format_size
+from trueload.units import counted, format_duration, format_rate, format_size
 from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
 
 Status = Literal["pass", "warn", "fail", "n/a"]
@@ -134,7 +134,8 @@ def _judge_engine(facts: Facts) -> Finding:
 
 def _judge_cpus(facts: Facts) -> Finding:
     machine = facts.machine
-    value = f"{machine.cpus} usable, {machine.cores or '?'} cores"
+    cores = "? cores" if machine.cores is None else counted(machine.cores, "core")
+    value = f"{machine.cpus} usable, {cores}"
     if machine.cpus < CPUS_MIN:
         return _warn(
             "cpus",
@@ -171,7 +172,7 @@ def _judge_quota(facts: Facts) -> Finding:
     return _unless(
         machine.cpu_quota >= machine.cpus,
         "cpu-quota",
-        f"{machine.cpu_quota:g} CPUs' worth of time",
+        f"{counted(machine.cpu_quota, 'CPU')} worth of time",
         "everything is stopped for up to 100 ms once the quota is used up: p99 shows the quota",
         "lift the container's CPU limit, or give it whole CPUs (docker run --cpuset-cpus)",
     )
@@ -235,8 +236,8 @@ def _judge_core_latency(facts: Facts) -> Finding:
         value,
         "the host moves the CPUs between cores that share a cache and cores that share none: what"
         " generator and server hand over costs more there, a request by a third",
-        "measure what you compare in turns (`trueload ab`, suites) and look for `moved` in results,"
-        " or use a machine whose CPUs stay where they are",
+        "measure what you compare in turns (`trueload compare`, suites) and look for `moved` in"
+        " results, or use a machine whose CPUs stay where they are",
     )
 
 
@@ -313,7 +314,7 @@ def _judge_time_wait(facts: Facts) -> Finding:
     machine = facts.machine
     if machine.time_wait is None:
         return _unknown("time-wait")
-    value = f"{machine.time_wait:,} sockets, tcp_tw_reuse {machine.time_wait_reuse}"
+    value = f"{counted(machine.time_wait, 'socket')}, tcp_tw_reuse {machine.time_wait_reuse}"
     crowded = machine.ports and machine.time_wait > TIME_WAIT_SHARE_MAX * machine.ports
     return _unless(
         not crowded,

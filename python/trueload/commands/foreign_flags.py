@@ -32,6 +32,12 @@ REMOVED: dict[str, str] = {
 }
 """Options and commands that trueload has no longer, with what to use instead."""
 
+RENAMED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("ab",): ("compare",),
+    ("runs", "compare"): ("runs", "diff"),
+}
+"""Commands by their former names, which are taken until 1.0 and listed nowhere."""
+
 COMMANDS_ELSEWHERE: dict[str, str] = {
     "run": (
         "`trueload http URL` loads a server, with --scenario FILE by the steps of users; `trueload"
@@ -50,6 +56,19 @@ KEYS_OF_SUITES = (
     *("--read-rate", "--write-rate", "--connect-rate"),
 )
 """Options of other commands that are only keys of a suite's file."""
+
+
+def renamed(words: Sequence[str]) -> list[str]:
+    """Return a command line with its command's present name."""
+    for before, now in RENAMED.items():
+        if tuple(words[: len(before)]) == before:
+            return [*now, *words[len(before) :]]
+    return list(words)
+
+
+def former_names(path: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the names that the command at ``path`` had before."""
+    return [before for before, now in RENAMED.items() if now == tuple(path)]
 
 
 def removed_hint(path: str, flag: str) -> str | None:

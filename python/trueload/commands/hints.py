@@ -18,10 +18,13 @@ from trueload.near import did_you_mean
 TWO_DASHES = "long options have two dashes"
 BODY = "-d is --duration, like 10s; to send a body use --body TEXT or --body-file FILE"
 ONE_SERVER = (
-    "to compare two servers write `trueload ab URL URL`; `trueload http` loads one, as ab does"
+    "`trueload compare URL URL` compares two servers; `trueload http URL` loads one, as"
+    " ApacheBench's ab does"
 )
 OPTIONS_FOLLOW = "options follow the command, as in `trueload http -c 64 URL`"
-SEVERAL = "write several requests into a file (--targets FILE); `trueload ab` compares two servers"
+SEVERAL = (
+    "write several requests into a file (--targets FILE); `trueload compare` compares two servers"
+)
 _ONE_DASH = re.compile(r"-([A-Za-z][A-Za-z0-9-]+)(?:=.*)?", re.ASCII | re.DOTALL)
 _LONG = re.compile(r"-([A-Za-z][A-Za-z-]{2,})(?:=.*)?", re.ASCII | re.DOTALL)
 _URL = re.compile(r"[a-z]+://", re.ASCII | re.IGNORECASE)

@@ -10,6 +10,7 @@ from trueload.protocol.plan import Closed, Duration
 from trueload.request.plans import has_place, places_of
 from trueload.request.traffic import Traffic
 from trueload.trial.spec import Load
+from trueload.units import counted
 
 
 def check_joining(
@@ -42,6 +43,7 @@ def check_joining(
             )
     if load.connections < placement.host_count:
         raise UserError(
-            f"{load.connections} connections are too few for {placement.host_count} hosts",
+            f"{counted(load.connections, 'connection is', 'connections are')} too few for"
+            f" {placement.host_count} hosts",
             "name at least one for each host that may join",
         )

@@ -29,6 +29,7 @@ from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import choose_search, started
 from trueload.commands.slow_connections import check_slow_connections
+from trueload.commands.web import check_web
 from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
@@ -40,6 +41,7 @@ from trueload.request.follow import check_load
 from trueload.request.origins import check_origins
 from trueload.stats import parse_percentile
 from trueload.trial.spec import Load, TrialSpec
+from trueload.units import counted
 
 read_engine = reader_of(EngineOptions)
 read_load = reader_of(LoadOptions)
@@ -68,6 +70,7 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
     check_result_files(given.output, saved=not given.no_save)
     placement = read_placement(**take_flags(read_placement, more_flags))
     check_dry_run(given.dry_run, placement)
+    check_web(given)
     engine = read_engine(**take_flags(read_engine, more_flags))
     engine = engine.over(EngineOptions.of({"timeout_ns": workload.timeout_ns}))
     of_load = read_load(**take_flags(read_load, more_flags))
@@ -175,7 +178,7 @@ def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
 def _check_engine(engine: EngineOptions, load: Load) -> None:
     if engine.threads > load.connections:
         raise UserError(
-            f"{engine.threads} threads cannot share {load.connections} connections",
+            f"{engine.threads} threads cannot share {counted(load.connections, 'connection')}",
             "use at least a connection per thread",
         )
     if engine.refill is not None and engine.refill > load.pipeline:

@@ -18,6 +18,7 @@ from trueload.protocol.option import (
 )
 
 HOSTS_MAX = 10_000
+PORT_MAX = 65_535
 
 OutputFormat = Literal["text", "json", "csv", "markdown"]
 WsFormat = Literal["text", "json", "csv", "markdown", "shootout"]
@@ -27,6 +28,15 @@ SearchAxis = Literal["rate", "connections"]
 
 SEARCH, OUTPUT = "Search, thresholds and repetitions", "Output"
 CONDITION = Unit("CONDITION")
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text[:6]) > PORT_MAX:
+        raise ValueError(f"'{text}' is not a port from 1 to {PORT_MAX}, or 0 for any free one")
+    return int(text)
+
+
+PORT = Unit("[PORT]", _port, keyword="Number")
 
 
 class ShowOptions(Settings, group=OUTPUT):
@@ -117,6 +127,12 @@ class LiveOptions(Settings, group=OUTPUT):
     """What is shown meanwhile."""
 
     no_live: bool = option(FLAG, "Show no live view on a terminal, and ignore the key q.")
+    web: int | None = option(
+        PORT,
+        "Show the run in a browser, and at the end its report, at a secret URL of 127.0.0.1, which"
+        " is printed; without PORT, on any free port.",
+        "Show the run in a browser",
+    )
 
 
 class ResultOptions(LiveOptions, JsonOptions, FilesOptions, JudgingOptions, group=OUTPUT):

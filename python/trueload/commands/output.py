@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.commands.job import Job
+from trueload.commands.web import ShowReport, web_page
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files import outputs
 from trueload.interrupt import Interrupt
@@ -30,14 +31,15 @@ ORIGINS_SHOWN = 3  # a hint is one line
 
 
 @contextlib.contextmanager
-def at_terminal(job: Job, command: str) -> Iterator[tuple[Interrupt, Watch]]:
+def at_terminal(job: Job, command: str) -> Iterator[tuple[Interrupt, Watch, ShowReport]]:
     """Let the user watch and stop what is measured, and programs read its metrics."""
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
         exporting(job.metrics, {"command": command}, interrupt, notes_of(job)) as exports,
+        web_page(job.given.web, interrupt, announce) as (page, show_report),
     ):
-        yield interrupt, exports.beside(watch(live=job.live))
+        yield interrupt, exports.beside(watch(live=job.live, page=page)), show_report
 
 
 def code_after(show: Callable[[], bool], code: ExitCode, *, interrupted: bool) -> ExitCode:

@@ -16,9 +16,20 @@ from trueload.commands.options import check_cpus
 from trueload.errors import UserError
 from trueload.machine.processes import identity
 from trueload.places import names
-from trueload.places.names import Placement
+from trueload.places.names import HERE, Placement
 from trueload.protocol.engine_options import EngineOptions
-from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, option, positive_count
+from trueload.protocol.option import (
+    FILE,
+    FLAG,
+    SPAN,
+    Settings,
+    Unit,
+    any_span,
+    option,
+    positive_count,
+    show_span,
+)
+from trueload.units import counted
 
 LATE_HOSTS_MAX = 64  # they join one after the other
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
@@ -99,7 +110,18 @@ class ServerPidOptions(Settings, group="Where it runs"):
     )
 
 
-class PlacementOptions(PlaceOptions, ServerPidOptions):
+class WaitOptions(Settings, group="Where it runs"):
+    """How long a run waits for another one."""
+
+    wait_ns: int = option(
+        Unit("TIME", any_span, show_span, keyword="Duration"),
+        "Time to wait while another trueload measures on the same machine. With 0 this one measures"
+        " at the same time, and its verdict says so.",
+        default=HERE.wait_ns,
+    )
+
+
+class PlacementOptions(PlaceOptions, WaitOptions, ServerPidOptions):
     """All of them."""
 
 
@@ -141,7 +163,12 @@ def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Placemen
 def read_placement(given: PlacementOptions) -> Placement:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
     placement = choose_places(given.place, given.hosts, given.lab, given.server_place)
-    placement = replace(placement, keep=not given.no_cache, hosts_wait_ns=given.hosts_wait_ns)
+    placement = replace(
+        placement,
+        keep=not given.no_cache,
+        hosts_wait_ns=given.hosts_wait_ns,
+        wait_ns=given.wait_ns,
+    )
     if given.hosts_wait_ns is not None and placement.all_here:
         message = "--hosts-wait waits for other hosts, and all load comes from this machine"
         raise UserError(message, "name the hosts with --place or --lab")
@@ -193,7 +220,7 @@ def check_allowed_losses(allow_lost: int | None, placement: Placement, *, search
         )
         raise UserError(message, "keep one of them")
     if placement.is_counted and allow_lost >= placement.host_count:
-        has = "1 host" if placement.host_count == 1 else f"{placement.host_count} hosts"
+        has = counted(placement.host_count, "host")
         raise UserError(
             f"--allow-lost {allow_lost} would leave no host: the load comes from {has}",
             "allow fewer, or name more hosts with --place",

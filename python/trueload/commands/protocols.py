@@ -79,11 +79,12 @@ For a program: trueload http http://127.0.0.1:8080/ --quiet --json -
                 " `ok` after MS milliseconds, `/stream/N/MS` N server-sent events, one every"
                 " MS milliseconds (`/stream/N/MS/jsonl`: lines). `/redirect/N` leads to `/` in N"
                 " redirects, `/redirect/N/307` with that status. `/item/N` answers an item; a"
-                " POST to `/item` creates one (201)."
+                " POST to `/item` creates one (201). The documents' sessions get `/login`,"
+                " `/items`, `/cart` and `/form`, always the same."
             ),
             example="--listen 127.0.0.1:8080 --threads 1",
             path="/",
-            done="served {responses:,} responses to {requests:,} requests",
+            done="served {responses:response} to {requests:request}",
         ),
     ),
     "tcp": Protocol(
@@ -104,7 +105,7 @@ Example: trueload tcp 127.0.0.1:9000 --size 64 -c 128 -d 10s
             ),
             example="--listen 127.0.0.1:9000",
             path="",
-            done="sent back {bytes_out:,} of {bytes_in:,} bytes",
+            done="sent back {bytes_out} of {bytes_in:byte}",
         ),
     ),
     "udp": Protocol(
@@ -124,7 +125,7 @@ Example: trueload udp 127.0.0.1:9000 --size 64 -c 128 -d 10s
             what="It sends every datagram back to its sender.",
             example="--listen 127.0.0.1:9000",
             path="",
-            done="sent back {responses:,} of {requests:,} datagrams",
+            done="sent back {responses} of {requests:datagram}",
             has_connections=False,
         ),
     ),
@@ -150,7 +151,7 @@ Echoes: trueload ws ws://127.0.0.1:8080/ws -c 64 -d 10s
             ),
             example="--listen 127.0.0.1:8080 --dialect json",
             path="/ws",
-            done="served {responses:,} answers to {requests:,} messages",
+            done="served {responses:answer} to {requests:message}",
         ),
     ),
 }

@@ -1,11 +1,11 @@
 """The way of one run, from its options to its result: to learn how trueload works, begin here.
 
 `trueload http URL` reads its options into a ``Job`` (`measure.read_job`), checked as a whole before
-anything is sent; `run_job` does it. `trueload ab`, `suite run` and searches differ in what they
-measure next; each trial of theirs is the same.
+anything is sent; `run_job` does it. `trueload compare`, `suite run` and searches differ in what
+they measure next; each trial of theirs is the same.
 
-1. `places.open` opens the hosts of the load, `server_place` starts a server if one is asked for,
-   and `store.runs` begins a run.
+1. `places.open` opens the hosts of the load, `locked` waits for another run that measures there,
+   `server_place` starts a server if one is asked for, and `store.runs` begins a run.
 2. `trial.run` runs a trial: it makes the engine's plan (`trial.plan`), starts the engines
    (`engines.launch`), waits for the connections, and follows the warm-up and the window. What the
    engines say meanwhile, and samples of the server and the machine, are an ``Observation``.
@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from trueload.commands.host_duration import for_job, print_manifest
 from trueload.commands.job import Job, RunWriter
+from trueload.commands.locked import locked
 from trueload.commands.options import check_writable
 from trueload.commands.output import (
     at_terminal,
@@ -65,11 +66,13 @@ def run_job(job: Job) -> int:
     if job.search is not None:
         return run_search(job, job.search)
     note_recording(job)
-    with at_terminal(job, job.workload.kind) as (interrupt, watch):
+    with at_terminal(job, job.workload.kind) as (interrupt, watch, show_report):
         done = measure_job(job, interrupt, watch=watch, announce=notes_of(job))
         strict, interrupted = job.given.strict, interrupt.requested
         code = exit_code(done.records, done.rulings, interrupted=interrupted, strict=strict)
-        return code_after(lambda: _show(job, done), code, interrupted=interrupted)
+        code = code_after(lambda: _show(job, done), code, interrupted=interrupted)
+        show_report(done.saved.run_id)
+        return code
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,8 @@ def measure_job(
                 for_job(job), find_engine(), announce=announce, stopped=lambda: interrupt.requested
             )
         )
+        what = f"{job.workload.kind} {job.workload.url}"
+        stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts, late=late)
         spec = stack.enter_context(with_server(job, spec))
         saved = stack.enter_context(RunWriter.begin(stack, job, job.workload.kind, job.spec.url))

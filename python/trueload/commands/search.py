@@ -15,6 +15,7 @@ from typing import Any
 
 from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, RunWriter
+from trueload.commands.locked import locked
 from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.output import (
     at_terminal,
@@ -131,6 +132,8 @@ def measure_search(
                 stopped=lambda: interrupt.requested,
             )
         )
+        what = f"{job.workload.kind} {job.workload.url}"
+        stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
         stored = {**plan_json(plan), "of": job.workload.kind}
@@ -199,7 +202,7 @@ def _measure(
 
 def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save and show; return the exit code."""
-    with at_terminal(job, job.workload.kind) as (interrupt, watch):
+    with at_terminal(job, job.workload.kind) as (interrupt, watch, show_report):
 
         def on_step(taken: Sequence[StepResult]) -> None:
             _report_step(job, plan, taken)
@@ -214,7 +217,9 @@ def run_search(job: Job, plan: SearchPlan) -> int:
             strict=job.given.strict,
         )
         show = partial(_show, job, plan, done, interrupted=interrupted)
-        return code_after(show, code, interrupted=interrupted)
+        code = code_after(show, code, interrupted=interrupted)
+        show_report(done.saved.run_id)
+        return code
 
 
 def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> None:

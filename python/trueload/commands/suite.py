@@ -19,12 +19,14 @@ from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.host_duration import for_suite, print_manifest
 from trueload.commands.job import TRUELOAD_COMMAND
+from trueload.commands.locked import locked
 from trueload.commands.options import check_result_files, read_metrics
 from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.commands.suite_options import SuiteOptions
 from trueload.commands.suite_pair import check_paired, find_reference
 from trueload.commands.suite_places import SuiteHosts, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
+from trueload.commands.web import check_web, web_page
 from trueload.commands.weights import division_lines
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, UserError
@@ -132,6 +134,7 @@ def read_suite(
     metrics = read_metrics(**take_flags(read_metrics, more_flags))
     placement = read_placement(**more_flags)
     check_all_at_start(placement, "a suite")
+    check_web(given)
     return SuiteJob(name, changes, given, metrics, placement=placement)
 
 
@@ -182,6 +185,8 @@ def _begin(job: SuiteJob, name: str, finish: Finish) -> int:
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
         exporting(job.metrics, _about(path.stem), interrupt, talk) as exports,
+        _locked(path.stem, job, opened, interrupt),
+        web_page(job.given.web, interrupt, talk) as (page, show_report),
         Store.open() as store,
     ):
         run = store.new_run(
@@ -194,9 +199,11 @@ def _begin(job: SuiteJob, name: str, finish: Finish) -> int:
             ),
         )
         talk(f"run {run.id}: {describe(plan)}")
-        progress = Progress(sys.stderr, exports, live=job.live)
+        progress = Progress(sys.stderr, exports, live=job.live, page=page)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
-        return finish(work, interrupt)
+        code = finish(work, interrupt)
+        show_report(run.id)
+        return code
 
 
 def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
@@ -218,6 +225,7 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         run = store.find_run(selector)
         plan = read_plan(run)
         exports = stack.enter_context(exporting(job.metrics, _about(plan.suite), interrupt, talk))
+        page, show_report = stack.enter_context(web_page(job.given.web, interrupt, talk))
         if job.name is not None and Path(job.name).stem != plan.suite:
             raise UserError(
                 f"run {run.id} is of the suite {plan.suite!r}, not of {job.name!r}",
@@ -229,15 +237,25 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         chosen = _still_there([subject.name for subject in (*plan.subjects, *beside)])
         digests = _digests(chosen)
         opened = stack.enter_context(open_for_suite(job.placement, plan))
+        stack.enter_context(_locked(plan.suite, job, opened, interrupt))
         talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
             talk(
                 f"note: {changed} has changed since the run began; the remaining trials"
                 " measure the new version"
             )
-        progress = Progress(sys.stderr, exports, live=job.live)
+        progress = Progress(sys.stderr, exports, live=job.live, page=page)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
-        return finish(work, interrupt)
+        code = finish(work, interrupt)
+        show_report(run.id)
+        return code
+
+
+def _locked(
+    suite: str, job: SuiteJob, opened: SuiteHosts, interrupt: Interrupt
+) -> contextlib.AbstractContextManager[None]:
+    what = f"suite run {suite}"
+    return locked(what, job.placement, opened.hosts, interrupt, starts_subjects=True)
 
 
 def _about(suite: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import TextIO
 from trueload.metrics.exports import Exports
 from trueload.protocol.client_progress import OnClientProgress
 from trueload.report.heading import Heading
-from trueload.report.live import client_view, is_terminal, watch
+from trueload.report.live import Page, client_view, is_terminal, watch
 from trueload.runner.trials import TrialFailure, TrialResult
 from trueload.suites.execute import Events
 from trueload.suites.plan import Trial
@@ -33,9 +33,12 @@ MINUTE_S = 60
 class Progress:
     """Writes to one stream, and lets the trials be observed."""
 
-    def __init__(self, out: TextIO, exports: Exports, *, live: bool = True) -> None:
+    def __init__(
+        self, out: TextIO, exports: Exports, *, live: bool = True, page: Page | None = None
+    ) -> None:
         self._out = out
         self._exports = exports
+        self._page = page
         self._labels: dict[str, str] = {}
         self._live = live and is_terminal(out)
         self._head = ""
@@ -49,6 +52,7 @@ class Progress:
     def talk(self, line: str) -> None:
         """Write a line that stays."""
         self._write(plain(line), stay=True)
+        self._tell_page(line)
 
     def starts(self, trial: Trial, number: int, of: int) -> None:
         where = f"{trial.cell.subject.name}, {trial.cell.load.title}"
@@ -73,18 +77,16 @@ class Progress:
         """Show the panel of the trial that has begun, if there is one."""
         if self._live:
             self._write("", stay=False)
-        seen = self._exports.beside(watch(live=self._live))
+        seen = self._exports.beside(watch(live=self._live, page=self._page))
         with seen(spec, self._heading, self._labels) as on_progress:
             yield on_progress
 
     @contextlib.contextmanager
     def watching_client(self) -> Iterator[OnClientProgress | None]:
         """Show the panel of the client that is measured, if there is one."""
-        if not self._live:
-            yield None
-            return
-        self._write("", stay=False)
-        with client_view(self._heading) as on_progress:
+        if self._live:
+            self._write("", stay=False)
+        with client_view(self._heading, live=self._live, page=self._page) as on_progress:
             yield on_progress
 
     def ended(self, trial: Trial, outcome: TrialResult | TrialFailure) -> None:
@@ -101,9 +103,14 @@ class Progress:
         if self._live and (why := _why_invalid(outcome)):
             reason = plain(f"{self._head}: invalid, {why}")
             self._write(f"{reason}: {DIM}{plain(shown)}{PLAIN}", stay=True)
+            self._tell_page(f"{reason}: {shown}")
             return
         verdict = "invalid" if outcome.died else outcome.record.verdict_text
         self.talk(f"{self._head}: {shown}, {verdict}")
+
+    def _tell_page(self, line: str) -> None:
+        if self._page is not None:
+            self._page.tell(line)
 
     def _write(self, line: str, *, stay: bool) -> None:
         start = CLEAR if self._live else ""

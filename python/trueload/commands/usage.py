@@ -63,7 +63,7 @@ def _hint_of_complaint(error: Any, message: str, typed: hints.Typed) -> str | No
     if message.startswith("got unexpected extra argument"):
         return hints.missing_value(typed, None) or hints.several_urls(typed)
     if message.startswith("missing argument"):
-        return hints.ONE_SERVER if typed.path == "trueload ab" else None
+        return hints.ONE_SERVER if typed.path == "trueload compare" else None
     if (option := getattr(error, "option_name", None)) is not None:
         return typed.value_of(option)
     parameter = getattr(error, "param", None)

@@ -3,8 +3,8 @@
 How: a claim needs a 95 % interval that excludes 1. Equal sides would show that in at most one of
 twenty cases. The spread within a trial says nothing about the spread between trials, so a side with
 one trial allows no claim. If a figure is only a bound, the interval includes whatever the truth may
-be, so that a claim holds of each such value. Every comparison (`runs compare`, `ab`, reports) takes
-its words from here. Pure.
+be, so that a claim holds of each such value. Every comparison (`compare`, `runs diff`, reports)
+takes its words from here. Pure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CHANCE_MAX, OTHERS_CHANCE_MAX, ALL_CHANCE_MAX = 0.045, 0.005, 0.05
 
 FIND = 0.03  # a difference worth asking about; the number of pairs that finds it is shown
 
-MORE_TRIALS = "use --repeat 6 or trueload ab"
+MORE_TRIALS = "use --repeat 6 or trueload compare"
 MORE_PAIRS = "use --repeat 6"
 CLAIMS = ("better", "worse")
 FEW_REQUESTS = "too few requests for this percentile"
@@ -102,7 +102,7 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """The word with its reason: ``unclear: one trial each; use --repeat 6 or trueload ab``."""
+        """The word with its reason: ``unclear: one trial each; use --repeat 6 or …``."""
         return f"{self.word}: {self.why}" if self.why else self.word
 
 

@@ -29,7 +29,7 @@ from trueload.store.runs import Store
 from trueload.suites.http import PlannedHttp, http_labels, labelled_http
 from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.suites.window import PlannedStages
-from trueload.units import close_text, format_rate, idle_text
+from trueload.units import close_text, counted, format_rate, idle_text
 
 # The labels that name a row of a suite; repetition and digest are not among them.
 CELL_LABELS = (
@@ -140,7 +140,7 @@ def _cell_labels(row: Any) -> dict[str, str]:
 
 
 def _sides(value: Any) -> Iterator[_Kept]:
-    """Yield each record of the JSON of ``ab``, with the name of its side."""
+    """Yield each record of the JSON of ``compare``, with the name of its side."""
     for each in value["trials"]:
         one = {name: part for name, part in each.items() if name not in ("pair", "side")}
         yield _Kept({"subject": value[each["side"]]}, to_record(one))
@@ -169,7 +169,7 @@ def row_name(labels: Mapping[str, str]) -> str:
         return f"{found['subject']}, {pools.title}"
     parts = [
         found.get("subject", ""),
-        f"{found['connections']} connections" if "connections" in found else "",
+        counted(int(found["connections"]), "connection") if "connections" in found else "",
         {"close": "one per request", "kept": "kept"}.get(found.get("close", ""), ""),
         f"{found['idle']} idle" if "idle" in found else "",
         f"pipeline {found['pipeline']}" if found.get("pipeline", "1") != "1" else "",

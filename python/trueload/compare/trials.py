@@ -1,4 +1,4 @@
-"""Better, worse or the same: two runs compared row by row.
+"""Better, worse or the same: two runs diffd row by row.
 
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
 variant, load). Each metric of a row becomes the ratio of the medians, new to base, with its
@@ -20,7 +20,7 @@ from trueload.record.core_latency import moved_between_text
 from trueload.record.figures import PERCENTILES, is_too_few, metric_value
 from trueload.record.schema import Record
 from trueload.record.thresholds import RATIO, Condition, is_metric
-from trueload.units import format_count
+from trueload.units import counted, format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 from trueload.verdict.common import in_flight
 
@@ -157,13 +157,14 @@ def _question_text(record: Record) -> str:
     if record.client is not None:
         return "by clients"
     if generate.exchange is not None:
-        return f"{generate.exchange.kind} of {record.plan.payload_bytes} bytes".replace("_", " ")
+        size = counted(record.plan.payload_bytes or 0, "byte")
+        return f"{generate.exchange.kind} of {size}".replace("_", " ")
     if generate.scenario:
-        return f"sessions of {len(generate.scenario)} steps"
+        return f"sessions of {counted(len(generate.scenario), 'step')}"
     if generate.replay is not None:
         return f"replay of {generate.replay.about}"
     if generate.request is None:
-        return f"{len(generate.targets)} targets"
+        return counted(len(generate.targets), "target")
     path = generate.request.path
     shown = path if len(path) <= PATH_SHOWN else f"{path[:PATH_SHOWN]}…"
     return f"{generate.request.method} {shown}{' over TLS' if generate.tls else ''}"
@@ -178,7 +179,7 @@ def _load(record: Record) -> str:
     generate, load = record.plan.generate, record.plan.window.load
     if record.client is not None:
         return f"a wait of {record.client.asked.wait_ms} ms"  # the rest is in the row's name
-    parts = [f"{generate.connections} connections"]
+    parts = [counted(generate.connections, "connection")]
     parts += in_flight(generate)
     if generate.close:
         parts.append("one per request")

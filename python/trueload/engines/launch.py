@@ -14,18 +14,19 @@ from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import LoadPlan, Turns
+from trueload.units import counted
 
 
 def check_shares(hosts: int, connections: int, load: LoadPlan) -> None:
     """Raise ``UserError`` for a load of which some host would have no share."""
     if connections < hosts:
         raise UserError(
-            f"{connections} connections are too few for {hosts} hosts",
+            f"{counted(connections, 'connection is', 'connections are')} too few for {hosts} hosts",
             "name at least one for each host, or fewer hosts",
         )
     if isinstance(load, Turns) and load.concurrent < hosts:
         raise UserError(
-            f"{load.concurrent} messages in flight cannot be shared by {hosts} hosts",
+            f"{counted(load.concurrent, 'message')} in flight cannot be shared by {hosts} hosts",
             "give --concurrent at least as many as there are hosts",
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from trueload.deadline import seconds_left
 from trueload.errors import HostError
-from trueload.units import NS_PER_S, format_span
+from trueload.units import NS_PER_S, counted, format_span
 
 PAUSE_S = 1.0  # between two tries
 STEP_S = 0.1  # until the user is listened to
@@ -57,7 +57,8 @@ class HostWait:
     def too_late(self, here: int, expected: int, error: HostError) -> HostError:
         """The error when the time is over; ``error`` is that of a host which is missing."""
         return HostError(
-            f"{here} of {expected} hosts came within {self.span}: {error.message}", error.hint
+            f"{here} of {counted(expected, 'host')} came within {self.span}: {error.message}",
+            error.hint,
         )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trueload.errors import UserError
-from trueload.units import NS_PER_S
+from trueload.units import NS_PER_S, counted
 
 PLACES_HINT = (
     "places are local, ssh:HOST, ssh:USER@HOST, k8s:NAMESPACE, ray, ray://HOST:PORT and"
@@ -153,7 +153,8 @@ class Placement:
     its own. ``server_pid`` is a process here that counts as the server. ``keep`` the engine's
     copies on the hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts.
     ``hosts_least`` is how many hosts are enough to begin with, while the others may join later;
-    None if it takes all. ``new_pods`` is how Pods are made, if they are."""
+    None if it takes all. ``new_pods`` is how Pods are made, if they are. ``wait_ns`` is how long to
+    wait for others that measure on the same machines."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=ThisMachine()),)
     hosts: int | None = None
@@ -164,11 +165,13 @@ class Placement:
     hosts_wait_ns: int | None = None
     hosts_least: int | None = None
     new_pods: NewPods = NewPods()
+    wait_ns: int = 600 * NS_PER_S
 
     @property
     def is_named(self) -> bool:
         """Whether any place was named."""
-        return replace(self, keep=True, hosts_wait_ns=None, new_pods=NewPods()) != HERE
+        plain = replace(self, keep=True, hosts_wait_ns=None, new_pods=NewPods())
+        return replace(plain, wait_ns=HERE.wait_ns) != HERE
 
     @property
     def host_count(self) -> int:
@@ -315,11 +318,7 @@ def check_range(generators: Sequence[GeneratorHost], hosts: HostRange) -> None:
             )
         return
     if len(generators) != hosts.most:
-        named = (
-            "--place names 1 host"
-            if len(generators) == 1
-            else (f"--place names {len(generators)} hosts")
-        )
+        named = f"--place names {counted(len(generators), 'host')}"
         raise UserError(
             f"{given} means up to {hosts.most} hosts, and {named}",
             "name each of them: --place ssh:HOST --place ssh:HOST",

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from trueload.protocol.model import Model
+from trueload.units import counted
 
 Peer = Literal[
     "reference", "refuse", "reset", "error", "mixed", "silent", "refuse-streams", "go-away"
@@ -200,9 +201,10 @@ def note_of(talk: Conversation, seen: ServerCounts) -> str | None:
     if seen.requests > asked:
         return f"it sends requests again, {seen.requests} for {asked}"
     if talk.loose and seen.accepted > most:
-        return f"it opens {seen.accepted} connections, where {most} are asked for"
+        return f"it opens {seen.accepted} connections, where {counted(most, 'is', 'are')} asked for"
     if talk.loose and seen.requests < asked:
-        return f"{asked - seen.requests} streams are refused, and not asked again"
+        refused = counted(asked - seen.requests, "stream is", "streams are")
+        return f"{refused} refused, and not asked again"
     return None
 
 
@@ -221,7 +223,7 @@ def miscounted(asked: int, claim: Claim) -> Iterator[str]:
     """Yield a fault if a claim does not add up to the requests that were asked for."""
     failed = sum(claim.failed.values())
     if claim.ok + failed != asked:
-        yield f"claims {claim.ok} ok and {failed} failed, of {asked} requests"
+        yield f"claims {claim.ok} ok and {failed} failed, of {counted(asked, 'request')}"
 
 
 def mistimed(wait_ms: int, claim: Claim, wall_s: float) -> Iterator[str]:
@@ -256,20 +258,23 @@ def _conversation_faults(
         yield f"the server saw {seen.requests} requests instead of {asked}: hidden retries"
     lost = talk.loose or talk.peer in ("refuse", "reset", "go-away")
     if seen.requests < asked and not lost:
-        yield f"the server saw only {seen.requests} of {asked} requests"
+        yield f"the server saw only {seen.requests} of {counted(asked, 'request')}"
     if talk.peer not in ("reference", "mixed"):
         return
     bound = not talk.loose
     if bound and talk.keep_alive and seen.accepted > most and talk.peer == "reference":
         yield f"opened {seen.accepted} connections, where {most} are kept"
     if not talk.keep_alive and seen.accepted < asked:
-        yield f"opened {seen.accepted} connections for {asked} requests, none to be used again"
+        opened, requests = counted(seen.accepted, "connection"), counted(asked, "request")
+        yield f"opened {opened} for {requests}, none to be used again"
     if bound and seen.open_peak > (most if talk.keep_alive else max(most, talk.concurrency)):
         yield f"had {seen.open_peak} connections open at once, where {most} are the most"
     if seen.at_once < talk.at_once_least:
-        yield f"had only {seen.at_once} requests under way at once, of {talk.concurrency}"
+        at_once = counted(seen.at_once, "request")
+        yield f"had only {at_once} under way at once, of {talk.concurrency}"
     if seen.open_peak < talk.peak_least:
-        yield f"had only {seen.open_peak} connections open at once, {talk.concurrency} requests"
+        opened = counted(seen.open_peak, "connection")
+        yield f"had only {opened} open at once, {counted(talk.concurrency, 'request')}"
 
 
 def _parsed(line: str) -> Any:

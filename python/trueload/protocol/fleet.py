@@ -132,6 +132,26 @@ class AskSpeeds(Model):
     cpus: tuple[int, ...]
 
 
+class AskLock(Model):
+    """Take the lock of the engine's machine, on which one run measures at a time, or release it
+    (``Lock``). An engine that is told so first does nothing else."""
+
+    type: Literal["lock"] = "lock"
+    token: str
+    """Identifies the run: its engines do not wait for each other."""
+    what: str
+    """What the run does, for those who wait for it."""
+    hold: bool
+
+
+class Lock(Model):
+    """The answer to ``AskLock``."""
+
+    type: Literal["lock"]
+    by: str | None
+    """What another run does that has the lock; null if this run has it, or has released it."""
+
+
 class CpuLooks(Model):
     """How long the same short work took on a CPU, again and again."""
 

@@ -153,7 +153,7 @@ class LoadOptions(Settings, group="Load"):
         default=1,
         texts={
             "http": "Seed for everything random: arrivals, {random} in requests and shuffled data.",
-            "ab": "Seed for everything random: the order of the trials, arrivals, {random} in"
+            "compare": "Seed for everything random: the order of the trials, arrivals, {random} in"
             " requests and shuffled data.",
         },
     )
@@ -167,7 +167,7 @@ class RepeatOptions(Settings, group="Search, thresholds and repetitions"):
         "Number of times to measure; the median counts.",
         "Times to measure; the median counts",
         texts={
-            "ab": "Number of pairs of trials.",
+            "compare": "Number of pairs of trials.",
             "suite run": "Number of times to measure each row; the median counts.",
         },
     )

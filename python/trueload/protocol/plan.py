@@ -24,10 +24,12 @@ from trueload.protocol.fleet import (
     WHOLE,
     AskClock,
     AskDistance,
+    AskLock,
     AskSpeeds,
     Clock,
     Distance,
     LoadShare,
+    Lock,
     Machine,
     MachineShares,
     Share,
@@ -223,6 +225,7 @@ ToEngine = (
     | AskClock
     | AskDistance
     | AskSpeeds
+    | AskLock
     | Settle
     | Charge
     | Lease
@@ -480,6 +483,7 @@ FromEngine = (
     | Clock
     | Distance
     | Speeds
+    | Lock
     | Ready
     | PhaseStarted
     | PhaseStopped

@@ -182,7 +182,7 @@ OF_ONE_REQUEST = ("method", "body", "body_file", "form")
 
 
 class RecordedOptions(Settings, group="Requests"):
-    """Sessions and recorded traffic, which `ab` cannot send."""
+    """Sessions and recorded traffic, which `compare` cannot send."""
 
     scenario: Path | None = option(
         FILE,
@@ -345,7 +345,7 @@ class RequestOptions(
     AnswerOptions,
     ContentOptions,
 ):
-    """What `http` and `ab` send."""
+    """What `http` and `compare` send."""
 
 
 class HttpOptions(RecordedOptions, RequestOptions):

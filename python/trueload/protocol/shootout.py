@@ -12,6 +12,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from trueload.units import counted
+
 Dialect = Literal["json", "binary", "actioncable", "phoenix"]
 Kind = Literal["echo", "broadcast", "broadcastResult"]
 Wire = str | bytes
@@ -110,13 +112,13 @@ def _decode_binary(wire: Wire) -> Message:
     if isinstance(wire, str):
         raise ValueError("a text message instead of a binary one")
     if len(wire) < _BINARY_HEAD.size:
-        raise ValueError(f"a message of only {len(wire)} bytes")
+        raise ValueError(f"a message of only {counted(len(wire), 'byte')}")
     letter, size = _BINARY_HEAD.unpack_from(wire)
     payload = wire[_BINARY_HEAD.size :]
     if letter not in _BINARY_KINDS:
         raise ValueError(f"a message of type {letter!r}")
     if size != len(payload):
-        raise ValueError(f"a payload of {len(payload)} bytes that says it has {size}")
+        raise ValueError(f"a payload of {counted(len(payload), 'byte')} that says it has {size}")
     return Message(_BINARY_KINDS[letter], payload)
 
 

@@ -21,7 +21,7 @@ from itertools import pairwise
 from trueload.protocol.tick import Second
 from trueload.record.sample import Sample
 from trueload.stats import Z_95, student_t
-from trueload.units import format_share
+from trueload.units import counted, format_share
 
 SECONDS_MIN = 10
 """It takes this many seconds to see how much they differ."""
@@ -110,7 +110,8 @@ def percentile_interval(
     deviations = found.deviations(share)
     between = latency.interval(share, deviations)
     if between is None:
-        return PercentileInterval(None, f"{latency.count:,} requests are too few")
+        few = counted(latency.count, "request is", "requests are")
+        return PercentileInterval(None, f"{few} too few")
     how = "by rank" if deviations == Z_95 else "by how its seconds differ"
     return PercentileInterval(between, how)
 

@@ -307,6 +307,8 @@ class Environment(Model):
     governor: str | None
     limits: dict[str, int]
     versions: dict[str, str]
+    measured_beside: str | None = left_out()
+    """What another trueload measured at the same time."""
 
 
 class Host(Model):

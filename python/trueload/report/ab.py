@@ -1,4 +1,4 @@
-"""The result of `trueload ab` as text, as JSON, and as a comparison for other formats. Pure."""
+"""The result of `trueload compare` as text, as JSON, and as a comparison in other formats. Pure."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ def client_headline(record: Record, client: ClientEnd) -> str:
     parts = [
         f"{counted(setup.pools, 'pool')} of {setup.pool_size}",
         f"{format_count(setup.concurrency)} at once",
-        f"{format_count(asked.requests)} requests",
+        counted(asked.requests, "request"),
     ]
     if asked.warmup_requests:
         parts.append(f"after {format_count(asked.warmup_requests)} of warm-up")
     if asked.files is not None:
-        parts.append(f"with {format_count(asked.files)} open files at most")
+        parts.append(f"with {counted(asked.files, 'open file')} at most")
     return f"{plain(record.plan.url)}  {', '.join(parts)}"
 
 
@@ -48,18 +48,18 @@ def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]
     yield "claims", _claims(client)
     yield (
         "seen",
-        f"{format_count(seen.requests)} requests, {format_count(seen.ok)} answered with 200",
+        f"{counted(seen.requests, 'request')}, {format_count(seen.ok)} answered with 200",
     )
     yield "statuses", by_count(seen.statuses)
     yield "retries", f"{format_count(client.retries)} at least" if client.retries else ""
-    yield "aborted", f"{format_count(seen.aborted)} requests" if seen.aborted else ""
+    yield "aborted", counted(seen.aborted, "request") if seen.aborted else ""
     yield (
         "at once",
-        f"{format_count(seen.open_requests.peak)} requests at most,"
+        f"{counted(seen.open_requests.peak, 'request')} at most,"
         f" {format_count(seen.open_requests.mean)} on average, over"
-        f" {format_count(seen.connections.peak)} connections",
+        f" {counted(seen.connections.peak, 'connection')}",
     )
-    yield "opened", f"{format_count(seen.accepted)} new connections" if seen.accepted else ""
+    yield "opened", f"{counted(seen.accepted, 'new connection')}" if seen.accepted else ""
     yield "CPU", _cpu(record, client)
     throttled = record.generator.throttled_share
     yield "CPU limit", throttled_text("the client", throttled) if throttled else ""

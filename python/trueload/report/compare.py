@@ -22,7 +22,7 @@ from trueload.report.export.junit import RULED, Case, Kind, junit
 from trueload.report.export.markdown import markdown_cell, markdown_lines
 from trueload.report.grid import Grid, text_lines
 from trueload.text import folded, plain
-from trueload.units import TOO_FEW, format_count, format_duration
+from trueload.units import TOO_FEW, counted, format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
 HEADER = ("metric", "base", "new", "new / base", "interval", "verdict")
@@ -100,7 +100,7 @@ def pairs_text(ratios: Sequence[Ratio], primary: str) -> str:
     if math.isinf(first.pairs_needed):
         return f"{found} more than {PAIRS_MOST} pairs at this spread"
     needed = f"{first.pairs_needed:.0f}"
-    return f"{found} some {needed} pairs at this spread (trueload ab --repeat {needed})"
+    return f"{found} some {needed} pairs at this spread (trueload compare --repeat {needed})"
 
 
 def _times(value: float | None) -> str:
@@ -131,7 +131,7 @@ def _notes(compared: ShownComparison) -> list[str]:
 
 
 def _trials(row: RowCompared) -> str:
-    times = f"{row.base_trials} against {row.new_trials} trials"
+    times = f"{row.base_trials} against {counted(row.new_trials, 'trial')}"
     base = verdict_text(row.base_verdict, row.base_lower_bound)
     new = verdict_text(row.new_verdict, row.new_lower_bound)
     return times if base == new == "valid" else f"{times}; base {base}, new {new}"

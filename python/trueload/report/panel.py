@@ -35,7 +35,7 @@ from trueload.request.exchange import WsBroadcast
 from trueload.stats import Distribution, Quantile
 from trueload.text import plain
 from trueload.trial.spec import Progress, TrialSpec
-from trueload.units import format_bound, format_count, format_duration, format_rate
+from trueload.units import counted, format_bound, format_count, format_duration, format_rate
 
 HOSTS_SHOWN = 8
 VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`
@@ -223,7 +223,8 @@ def _host_rows(hosts: Mapping[str, Sequence[Tick]], size: Size) -> list[Row]:
     name = min(max(size.width - 46, 8), 22)
     rows = [_host_row(*each, name) for each in found[:HOSTS_SHOWN]]
     if len(found) > HOSTS_SHOWN:
-        rows.append((Span(f"and {len(found) - HOSTS_SHOWN} hosts that do more", "label"),))
+        more = counted(len(found) - HOSTS_SHOWN, "host that does", "hosts that do")
+        rows.append((Span(f"and {more} more", "label"),))
     return shortened(rows, size)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trueload.protocol.plan import Duration
 from trueload.report.rows import Row, Span, gauge
 from trueload.trial.spec import WARMUP, WINDOW, Progress
-from trueload.units import format_count, format_duration, format_span
+from trueload.units import counted, format_count, format_duration, format_span
 
 LABEL = 13
 BAR_MIN = 10  # a shorter one has a row of its own
@@ -40,7 +40,8 @@ def phase_rows(progress: Progress, width: int, *, sessions: bool = False) -> lis
         return progress_rows(phase, share, f"{text}, {left_s:.0f} s left", width)
     if stop is not None and sessions:
         text = (
-            f"{format_duration(progress.elapsed_ns)}, until all {format_count(stop.count)} sessions"
+            f"{format_duration(progress.elapsed_ns)},"
+            f" until {counted(stop.count, 'session ends', 'sessions end')}"
         )
         return [(Span(f"{phase:<{LABEL}}", "strong"), Span(text))]
     if stop is not None and progress.tick is not None:

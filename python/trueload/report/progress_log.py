@@ -11,7 +11,7 @@ from collections.abc import Callable
 from trueload.protocol.plan import Duration
 from trueload.record import figures
 from trueload.trial.spec import CONNECT, OnProgress, Progress, TrialSpec
-from trueload.units import NS_PER_S, format_count, format_span
+from trueload.units import NS_PER_S, counted, format_count, format_span
 
 FIRST_S = 5.0
 EVERY_S = 10.0
@@ -41,12 +41,12 @@ def line(spec: TrialSpec, progress: Progress) -> str:
     of = f" of {format_span(stop.ns)}" if isinstance(stop, Duration) else ""
     parts = [f"{progress.phase} {progress.elapsed_ns // NS_PER_S}s{of}"]
     if progress.tick is None and progress.phase == CONNECT:
-        parts.append(f"opening {format_count(spec.load.connections)} connections")
+        parts.append(f"opening {counted(spec.load.connections, 'connection')}")
     if progress.tick is not None:
         counts = progress.tick.counts
         if progress.phase != CONNECT:
             parts.append(f"{format_count(counts.ok)} ok")
             parts.append(f"{format_count(figures.failed(counts))} failed")
-        count = format_count(spec.load.connections)
-        parts.append(f"{format_count(progress.tick.open)} of {count} connections open")
+        count = counted(spec.load.connections, "connection")
+        parts.append(f"{format_count(progress.tick.open)} of {count} open")
     return ", ".join(parts)

@@ -29,6 +29,7 @@ from trueload.text import APART, REASON_LINES, folded, labelled, plain
 from trueload.units import (
     TOO_FEW,
     Ramp,
+    counted,
     format_count,
     format_duration,
     format_rate,
@@ -365,8 +366,8 @@ def _set_up(record: Record) -> str:
     per_s, each = record.connections.connect_rate_per_s, record.generator.bytes_per_connection
     if per_s is None or each is None:
         return ""
-    count, size = format_count(record.connections.established), format_size(each)
-    return f"{count} connections at {format_rate(per_s)}, {size} of memory each"
+    count, size = record.connections.established, format_size(each)
+    return f"{counted(count, 'connection')} at {format_rate(per_s)}, {size} of memory each"
 
 
 def _cpu(record: Record) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueload.protocol.server_report import Concurrent, Quantiles, ServerReport
 from trueload.stats import is_too_few
-from trueload.units import format_bound, format_duration, largest_text
+from trueload.units import counted, format_bound, format_duration, largest_text
 
 
 def seen_lines(seen: ServerReport) -> list[str]:
@@ -18,7 +18,7 @@ def seen_lines(seen: ServerReport) -> list[str]:
     if each is not None:
         lines.append(
             f"requests per connection: {each.min:,} to {each.max:,}, median {each.p50:,};"
-            f" {seen.used_once:,} of {each.count:,} connections had one"
+            f" {seen.used_once:,} of {counted(each.count, 'connection')} had one"
         )
     for name, found in (
         ("between an answer and the next request", seen.gap_ns),
@@ -29,7 +29,7 @@ def seen_lines(seen: ServerReport) -> list[str]:
     if seen.aborted or seen.half_sent or seen.dropped:
         lines.append(
             f"not answered: {seen.aborted:,} aborted by the client, {seen.dropped:,} dropped by the"
-            f" server; {seen.half_sent:,} connections ended in the middle of a request"
+            f" server; {counted(seen.half_sent, 'connection')} ended in the middle of a request"
         )
     if seen.faults:
         shown = ", ".join(f"{count:,} {fault}" for fault, count in seen.faults.items())

@@ -199,15 +199,16 @@ class Gathering:
         what = f"{files[0].name} is a {kinds}"
         if len(files) > 1:
             what = f"{len(files)} files are one recording in the order of their times ({kinds})"
+        different = f", {format_count(len(self.known))} of them different" if self.count > 1 else ""
         yield (
-            f"{what}: {format_count(self.count)} requests,"
-            f" {format_count(len(self.known))} of them different,"
+            f"{what}: {counted(self.count, 'request')}{different},"
             f" over {format_duration(recorded_ns)}{faster}"
         )
         if whole and self.count > 1:
             yield "its times are known to the second: requests are spread evenly within each second"
         if self.bodiless:
-            yield f"{format_count(self.bodiless)} POST, PUT or PATCH requests have no recorded body"
+            several = ("POST, PUT or PATCH request has", "POST, PUT or PATCH requests have")
+            yield f"{counted(self.bodiless, *several)} no recorded body"
         if self.forms:
             forms = counted(self.forms, "form")
             yield f"{forms} made of the recorded fields, with a boundary of trueload's own"
@@ -215,9 +216,11 @@ class Gathering:
             first = next(file for file in files if file.left_out)
             where = f", the first in line {first.first_left_out}" if first.first_left_out else ""
             where += f" of {first.name}" if where and len(files) > 1 else ""
-            yield f"{format_count(left_out)} requests that cannot be sent are left out{where}"
+            several = ("request that cannot be sent is", "requests that cannot be sent are")
+            yield f"{counted(left_out, *several)} left out{where}"
         if self.of_others:
-            yield f"{format_count(self.of_others)} requests to other hosts are left out"
+            several = ("request to another host is", "requests to other hosts are")
+            yield f"{counted(self.of_others, *several)} left out"
 
 
 def _put_right(files: Sequence[FileEntries]) -> Iterator[str]:

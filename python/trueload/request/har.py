@@ -24,6 +24,7 @@ from trueload.request.recorded_request import (
     clean_headers,
     parse_asked,
     parse_iso,
+    with_user,
 )
 from trueload.units import NS_PER_S
 
@@ -123,7 +124,7 @@ def _entry(number: int, fields: dict[str, Any]) -> Iterator[HarEntry]:
         method=method,
         host=host.lower(),
         path=path,
-        headers=_typed(headers, content_type),
+        headers=_typed(with_user(headers, url), content_type),
         body=body,
         status=int(status) if int(status) > 0 else None,
     )

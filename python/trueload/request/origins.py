@@ -12,6 +12,7 @@ from trueload.request.redact import redact_url
 from trueload.request.tls import make_tls, server_name
 from trueload.request.url import Url
 from trueload.request.values import OriginSpec, Tls
+from trueload.units import counted
 
 ORIGINS_MAX = 100  # crates/engine: each has a generator of its own on every thread
 
@@ -71,6 +72,7 @@ def check_origins(
         )
     if connections < count:
         raise UserError(
-            f"{connections} connections are too few for {count} origins: {shown}",
+            f"{counted(connections, 'connection is', 'connections are')} too few for {count}"
+            f" origins: {shown}",
             f"use at least {count}, one for each",
         )

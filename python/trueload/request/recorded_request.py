@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from trueload.errors import UserError
 from trueload.request.make import is_token
-from trueload.request.url import PORTS
+from trueload.request.url import PORTS, credentials_of
 from trueload.units import NS_PER_S
 
 Headers = tuple[tuple[str, str], ...]
@@ -66,6 +66,16 @@ def clean_headers(headers: Iterable[tuple[str, str]]) -> Headers:
         for name, value in headers
         if name.lower() not in _OF_CONNECTION and is_token(name) and _VALUE.fullmatch(value)
     )
+
+
+def with_user(headers: Headers, url: str) -> Headers:
+    """Return the headers, with the user that a URL names unless they name one. Raises
+    ``UserError``."""
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    if not (at and parts.scheme) or any(name.lower() == "authorization" for name, _ in headers):
+        return headers
+    return (*headers, ("Authorization", credentials_of(user)))
 
 
 def parse_request_line(line: str) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from trueload.request.recorded_request import (
     clean_headers,
     parse_asked,
     parse_iso,
+    with_user,
 )
 from trueload.units import NS_PER_S
 
@@ -53,7 +54,7 @@ def parse_timed(line: str) -> RecordedRequest:
         method=method,
         host=host.lower(),
         path=path,
-        headers=clean_headers(headers),
+        headers=with_user(clean_headers(headers), url or ""),
         body=body,
         whole=whole,
     )

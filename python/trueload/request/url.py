@@ -121,9 +121,7 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
     end = min((rest.index(c) for c in "/?" if c in rest), default=len(rest))
     authority, path = rest[:end], rest[end:]
     user_info, at, host_port = authority.rpartition("@")
-    if at and BEGIN in user_info:
-        hint = "use --user 'NAME:{env:PASSWORD}'"
-        raise UserError("the user of a URL cannot be taken from the environment", hint)
+    credentials = credentials_of(user_info) if at else None
     try:
         host, port = _split_host_port(host_port, shown, family.example)
     except UserError:
@@ -140,7 +138,7 @@ def parse_url(url: str, family: Family = HTTP) -> Url:
         host=host,
         port=PORTS[scheme] if port is None else port,
         path=request_target(path),
-        credentials=basic_credentials(unquote_to_bytes(user_info)) if at else None,
+        credentials=credentials,
     )
 
 
@@ -170,6 +168,14 @@ def parse_host_port(text: str, scheme: str = "tcp") -> Url:
     return Url(
         url=f"{scheme}://{plain}", scheme=scheme, host=host, port=port, path="", credentials=None
     )
+
+
+def credentials_of(user_info: str) -> str:
+    """Return the user of a URL as the value of an Authorization header. Raises ``UserError``."""
+    if BEGIN in user_info:
+        hint = "use --user 'NAME:{env:PASSWORD}', and in a curl command -u"
+        raise UserError("the user of a URL cannot be taken from the environment", hint)
+    return basic_credentials(unquote_to_bytes(user_info.encode("utf-8", "replace")))
 
 
 def basic_credentials(user_info: bytes) -> str:

@@ -8,6 +8,7 @@ from trueload.deadline import looks
 from trueload.runner.process import Processes
 from trueload.runner.verify import HttpVariant, PeerError, connect
 from trueload.subjects.contracts import Contract
+from trueload.units import counted
 
 STOP_S = 5.0
 # A second answer leaves with the first, or right behind it.
@@ -27,7 +28,7 @@ def answers_more(contract: Contract, address: tuple[str, int], *, tls: bool) -> 
         return str(error)
     if not more:
         return None
-    return f"it sends {len(more)} bytes after the answer to one request: {more[:40]!a}"
+    return f"it sends {counted(len(more), 'byte')} after the answer to one request: {more[:40]!a}"
 
 
 def stops_late(processes: Processes) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from trueload.machine.facts import read_siblings
 from trueload.subjects.manifest import Cores
+from trueload.units import counted
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def lay_out(
         return Layout(tuple(cpus), tuple(cpus), True)
     if len(cpus) < 3:
         return _too_few("--cores multi needs three CPUs, one of them for the engine", cpus)
-    return NoLayout(f"{engine_threads} engine threads leave no CPU of {len(cpus)} to the subject")
+    threads = counted(engine_threads, "engine thread leaves", "engine threads leave")
+    return NoLayout(f"{threads} no CPU of {len(cpus)} to the subject")
 
 
 def lay_out_client(

@@ -21,6 +21,7 @@ from trueload.machine.accounting import TreeSample, parse_sample
 from trueload.places import ChannelClosedError, Place
 from trueload.runner.agent_file import agent_file
 from trueload.runner.process import StartError
+from trueload.units import counted
 
 LEASE_EVERY_S = 0.5
 SEND_S = 2.0
@@ -98,7 +99,8 @@ class RemoteAgent(Closeable):
             if time.monotonic() > due_s:  # an agent that never stops talking
                 break
         count = self.dropped - before
-        other = f"; {count} answers to other calls were dropped" if count else ""
+        dropped = counted(count, "answer to another call was", "answers to other calls were")
+        other = f"; {dropped} dropped" if count else ""
         raise self._lost(f"no answer for {wait_s:g} s{other}")
 
     def watch(self, pid: int) -> None:

@@ -23,7 +23,7 @@ from trueload.search.decide import Bounds, Done, NoSafeLoad, Purpose, SafeLoad, 
 from trueload.search.execute import Axis, SearchPlan, StepResult, outcome, take
 from trueload.search.judge import LimitValue, early_receipts, is_certain, silence, unreached
 from trueload.text import REASON_LINES, folded, labelled, plain
-from trueload.units import format_count, format_span
+from trueload.units import counted, format_count, format_span
 from trueload.verdict import CHECKS
 
 SPOILED_OTHERWISE = "the generator failed"
@@ -315,7 +315,8 @@ def search_lines(
     if not taken:
         return ["nothing was tried"]
     generate = taken[0].record.plan.generate
-    over = "" if plan.axis != "rate" else f", over {generate.connections} connections"
+    connections = counted(generate.connections, "connection")
+    over = "" if plan.axis != "rate" else f", over {connections}"
     what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
     url = plain(taken[0].record.plan.url)
     lines = folded(f"{url}  the largest {what} with {plan.limit.text}{over}", indent="  ")

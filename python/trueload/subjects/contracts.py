@@ -25,6 +25,7 @@ from trueload.protocol.model import Model
 from trueload.protocol.shootout import NAMES, Dialect
 from trueload.protocol.shootout import Message as Received
 from trueload.request.message import MESSAGE_BYTES_MAX
+from trueload.units import counted
 
 Form = Literal["plain", "twice", "split", "pipelined"]
 EchoForm = Literal["plain", "twice", "split", "late", "half-close"]
@@ -264,8 +265,8 @@ def judge_echo(sent: bytes, back: bytes) -> str | None:
         at, ours, theirs = wrong
         return f"byte {at} of {len(sent)} came back as 0x{theirs:02x}, not 0x{ours:02x}"
     if len(back) < len(sent):
-        return f"only {len(back)} of {len(sent)} bytes came back"
-    return f"{len(back) - len(sent)} bytes came back that nobody had sent"
+        return f"only {len(back)} of {counted(len(sent), 'byte')} came back"
+    return f"{counted(len(back) - len(sent), 'byte')} came back that nobody had sent"
 
 
 def judge_message(due: list[Received], got: Received, counts: range) -> str | None:
@@ -293,7 +294,7 @@ def _faults(exchange: Exchange, reply: Reply) -> Iterator[str]:
     if exchange.body is not None and reply.body != exchange.body.encode():
         yield f"body {_quoted(reply.body)} instead of {exchange.body!r}"
     if exchange.body_bytes is not None and len(reply.body) != exchange.body_bytes:
-        yield f"a body of {len(reply.body)} bytes instead of {exchange.body_bytes}"
+        yield f"a body of {counted(len(reply.body), 'byte')} instead of {exchange.body_bytes}"
     if exchange.json_ and not _is_json(reply.body):
         yield f"body {_quoted(reply.body)} is not JSON"
     wanted = exchange.json_value

@@ -136,9 +136,10 @@ class PlannedLoad(Model):
         cores = "single core" if self.cores == "single" else "multi core"
         rate = f", {self.offered}" if self.offered else ""
         if self.broadcast:
-            return f"broadcast to {self.connections:,} clients more with each step, {cores}"
+            more = counted(self.connections, "client")
+            return f"broadcast to {more} more with each step, {cores}"
         close = {None: "", True: ", one per request", False: ", kept"}[self.close]
-        idle = f" beside {self.idle[-1]:,} idle ones" if self.idle else ""
+        idle = f" beside {counted(self.idle[-1], 'idle one')}" if self.idle else ""
         head = f"{self.connections} connection{plural}{idle}"
         http = "" if self.http is None else f", {self.http.title}"
         return f"{head}{close}{pipelining}{http}{rate}, {cores}"

@@ -10,7 +10,7 @@ from trueload.protocol.client import STREAMS
 from trueload.protocol.model import Model, left_out
 from trueload.runner.files import SPARE
 from trueload.suites.definition import Axes
-from trueload.units import format_count
+from trueload.units import counted, format_count
 
 
 class PlannedPools(Model):
@@ -42,9 +42,10 @@ class PlannedPools(Model):
     def title(self) -> str:
         """A text to show: ``4 pools of 256, 1,024 at once``."""
         plural = "s" if self.pools > 1 else ""
-        files = f", {format_count(self.files)} open files" if self.files else ""
+        files = f", {counted(self.files, 'open file')}" if self.files else ""
         at_once = format_count(self.concurrency)
-        streams = f", {self.streams} streams ({self.max_streams} permitted)" if self.streams else ""
+        streams = f", {counted(self.streams, 'stream')} ({self.max_streams} permitted)"
+        streams = streams if self.streams else ""
         return f"{self.pools} pool{plural} of {self.pool_size}{streams}, {at_once} at once{files}"
 
     @property

@@ -22,6 +22,7 @@ from trueload.suites.plan import Cell, SuitePlan, cells, was_cut_short
 from trueload.suites.ranks import Places, RowScore
 from trueload.suites.states import usual_of
 from trueload.suites.steps import step_text
+from trueload.units import counted
 from trueload.verdict import SEVERITY
 from trueload.verdict.apachebench import apachebench
 
@@ -222,7 +223,8 @@ def summarise(rows: CellRows) -> Summary | None:
     alike, left_out = without_unlike(done, rows.planned)
     verdict, why = judge(alike, rows.failed)
     if left_out and verdict != "invalid":
-        left_out_text = f"{len(left_out)} of {len(done)} repetitions left out: {left_out[0].unlike}"
+        left_out_text = f"{len(left_out)} of {counted(len(done), 'repetition')} left out"
+        left_out_text += f": {left_out[0].unlike}"
         why = f"{why}; {left_out_text}" if why else left_out_text
         verdict = verdict if len(alike) >= rows.planned else "suspect"
     if remark := next((each.remark for each in alike if each.remark), ""):
@@ -334,10 +336,10 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
         # Why a repetition came to nothing tells more than what the machine did to another.
         return "invalid", failed[-1] if failed else _all_reasons(invalid)
     if invalid:
-        lost = f"{len(invalid)} of {total} repetitions left out"
+        lost = f"{len(invalid)} of {counted(total, 'repetition')} left out"
         return "suspect", f"{lost}: {_all_reasons(invalid)}"
     if failed:
-        return "suspect", f"{len(failed)} of {total} repetitions failed: {failed[-1]}"
+        return "suspect", f"{len(failed)} of {counted(total, 'repetition')} failed: {failed[-1]}"
     suspect = [each for each in done if each.verdict == "suspect"]
     if suspect:
         return "suspect", _all_reasons(suspect)

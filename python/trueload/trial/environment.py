@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trueload import __version__
 from trueload.machine.facts import count_ports, read_cpu_model, read_number, read_text
+from trueload.machine.lock import beside
 from trueload.machine.open_files import open_files_limit
 from trueload.record.schema import Environment
 
@@ -33,6 +34,7 @@ def read_environment(engine_version: str | None) -> Environment:
         governor=read_text(_GOVERNOR),
         limits=_limits(),
         versions=versions,
+        measured_beside=beside(),
     )
 
 

@@ -82,7 +82,7 @@ def check_errors(record: Record) -> Finding:
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
     mostly = f", mostly {_worst(counts, record.connections.reasons)}" if failed else ""
-    why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
+    why = f"{format_count(failed)} of {times(counts.issued, 'request')} failed{mostly}"
     return Finding(status, why + _other_protocol(record), share, limit)
 
 
@@ -113,6 +113,8 @@ def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
     if worst == "redirect" and reasons.get(worst, "").startswith(ELSEWHERE):
         url = reasons[worst].partition(REDIRECT)[2]
         return "a redirect to another server" + (f": load {plain(url)} instead" if url else "")
+    if worst == "encoded":
+        return "encoded: only gzip and deflate can be decoded, to 64 MiB; ask for gzip, or for none"
     # If some answers were right, a status of success was the right one.
     codes = {code: n for code, n in counts.statuses.items() if not counts.ok or code[0] != "2"}
     if worst != "status" or not codes:
@@ -168,7 +170,7 @@ def check_stale(record: Record) -> Finding:
     stale = max(0, counts.stale - returned)
     share = stale / counts.issued
     why = (
-        f"{format_count(stale)} of {format_count(counts.issued)} requests were sent on a"
+        f"{format_count(stale)} of {times(counts.issued, 'request was', 'requests were')} sent on a"
         " connection that the server had just closed"
     )
     if counts.stale_resets:
@@ -199,8 +201,8 @@ def check_censored(record: Record) -> Finding:
     status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
     why = (
         f"{format_count(counts.cancelled)} open after the drain and"
-        f" {format_count(counts.unsent)} never sent, of {format_count(counts.scheduled)}"
-        " requests scheduled"
+        f" {format_count(counts.unsent)} never sent, of"
+        f" {times(counts.scheduled, 'request')} scheduled"
     )
     return Finding(status, why, share, limit)
 
@@ -233,7 +235,8 @@ def check_ledger(record: Record) -> Finding:
         return not_applicable("no message was due to a receiver")
     wrong = found.lost + found.duplicate
     parts = [
-        f"{format_count(found.lost)} of {format_count(found.expected)} deliveries were lost"
+        f"{format_count(found.lost)} of"
+        f" {times(found.expected, 'delivery was', 'deliveries were')} lost"
         if found.lost
         else "",
         f"{times(found.duplicate, 'delivery', 'deliveries')} came twice" if found.duplicate else "",
@@ -281,7 +284,7 @@ def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
     if client.retries:
         made = client.seen.requests - client.retries
         why = (
-            f"hidden retries: the server saw {format_count(client.seen.requests)} requests, the"
+            f"hidden retries: the server saw {times(client.seen.requests, 'request')}, the"
             f" client speaks of {format_count(made)}"
         )
         return Finding("warn", why, client.retries, 0)

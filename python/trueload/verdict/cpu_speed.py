@@ -110,6 +110,6 @@ CPU_SPEED = Definition(
     ),
     remedy=(
         "Use a machine whose cores no other virtual machine shares; or measure often and in turns,"
-        " as `trueload ab` and suites do."
+        " as `trueload compare` and suites do."
     ),
 )

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from trueload.buckets import Buckets
 from trueload.record.schema import Record
 from trueload.stats import EMPTY, decode_histogram, merge_sparse
-from trueload.units import format_count, format_duration, format_share
+from trueload.units import counted, format_duration, format_share
 from trueload.verdict.common import (
     NOTHING,
     Definition,
@@ -160,7 +160,7 @@ def _by_request(record: Record, times: Buckets) -> Iterable[tuple[Buckets, Bucke
 
 def _mode_text(mode: Mode) -> str:
     return (
-        f"{format_count(mode.count)} answers ({format_share(mode.share)}) took just over"
+        f"{counted(mode.count, 'answer')} ({format_share(mode.share)}) took just over"
         f" {format_duration(mode.timer_ns)}"
     )
 

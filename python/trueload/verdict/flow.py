@@ -184,7 +184,7 @@ def check_send_lag(record: Record) -> Finding:
     sent = figures.complete(record.histograms.send_lag).count
     if sent and is_too_few("p99", sent):
         # One request decides, and its lag says little of the others.
-        why = f"of {sent} requests the latest was sent {format_duration(lag_ns)} late"
+        why = f"the latest request of {sent} was sent {format_duration(lag_ns)} late"
         return Finding("warn" if status == "fail" else status, why, lag_ns, limit_ns)
     why = (
         f"1 % of the requests were sent {format_duration(lag_ns)} or more later than they"

@@ -13,7 +13,7 @@ from functools import partial
 
 from trueload.record import figures
 from trueload.record.schema import Record, Status
-from trueload.units import format_count, format_duration, format_share
+from trueload.units import counted, format_duration, format_share
 from trueload.verdict.common import (
     DELAYS,
     Definition,
@@ -194,9 +194,9 @@ def _unknown(record: Record) -> str:
     if record.client_ns.send is None or receive is None:
         return "no answer's time of arrival was sampled"
     if receive.count < STAMPED_MIN["p50"]:
-        stamped = format_count(receive.count)
+        stamped = counted(receive.count, "answer has", "answers have")
         return (
-            f"only {stamped} answers have an arrival time from the kernel; at least"
+            f"only {stamped} an arrival time from the kernel; at least"
             f" {STAMPED_MIN['p50']} are needed"
         )
     return "the percentiles lie among requests that never ended"

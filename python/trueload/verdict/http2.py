@@ -232,7 +232,7 @@ def check_goaway(record: Record) -> Finding:
         return not_applicable("no request was issued")
     share = found.returned / counts.issued
     why = (
-        f"{format_count(found.returned)} of {format_count(counts.issued)} requests were"
+        f"{format_count(found.returned)} of {times(counts.issued, 'request was', 'requests were')}"
         " returned unprocessed (GOAWAY, REFUSED_STREAM); the server ended"
         f" {times(found.goaways, 'connection')}"
     )

@@ -17,7 +17,7 @@ from trueload.record.sample import WARN_PART, StallEffect, StallGroup, lateness_
 from trueload.record.schema import Record, Status
 from trueload.record.stalls import caused_stalls, is_limited, our_stalls
 from trueload.stats import can_bound
-from trueload.units import format_count, format_duration, format_share
+from trueload.units import format_duration, format_share
 from trueload.verdict.common import (
     DELAYS,
     Definition,
@@ -95,10 +95,10 @@ def _stood_text(record: Record, share: float, stood: Sequence[StallGroup]) -> st
         return "the generator was never paused"
     took = format_duration(share * record.window.window_ns)
     # A request may wait in several pauses, so their sum can exceed all requests.
-    requests = format_count(math.ceil(sum(each.requests for each in stood) / count))
+    requests = math.ceil(sum(each.requests for each in stood) / count)
     return (
         f"the generator was paused {times(count, 'time')}, for {took} in all"
-        f" ({format_share(share)} of the window), while {requests} requests waited"
+        f" ({format_share(share)} of the window), while {times(requests, 'request')} waited"
         f"{' each time' if count > 1 else ''}"
     )
 

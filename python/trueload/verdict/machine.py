@@ -5,6 +5,8 @@ Pure functions of a record.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trueload.record.client import MS_PER_S, ClientEnd
 from trueload.record.schema import Record, Status
 from trueload.request.route import is_loopback
@@ -176,8 +178,18 @@ SERVER_IDLE = Definition(
 def check_noise(record: Record) -> Finding:
     """Grade the time that both ends waited for CPUs used by processes outside the run.
 
-    Also grades the time that the machine's own host took.
+    Also grades the time that the machine's own host took. Another trueload that measured at the
+    same time warns, whatever it took: two generators disturb each other in more than CPU time.
     """
+    found = _check_waits(record)
+    other = record.environment.measured_beside
+    if other is None:
+        return found
+    status = found.status if found.status == "fail" else "warn"
+    return replace(found, status=status, why=f"measured at the same time: {other}; {found.why}")
+
+
+def _check_waits(record: Record) -> Finding:
     window = record.window
     if window.others_share is None or window.stolen_share is None:
         if record.partial or any(host.place != "local" for host in record.hosts):

@@ -11,7 +11,7 @@ from trueload.record import figures
 from trueload.record.percentile_interval import gap_within, percentile_interval
 from trueload.record.schema import Record
 from trueload.stats import fewest_to_bound, parse_percentile
-from trueload.units import format_duration, format_share
+from trueload.units import counted, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, Moves, not_applicable
 
 WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
@@ -33,7 +33,7 @@ def check_quantile_width(record: Record) -> Finding:
         return Finding("warn", why, None, None)
     if found.too_few:
         why = (
-            f"{latency.count:,} requests are too few to tell {claimed}:"
+            f"{counted(latency.count, 'request is', 'requests are')} too few to tell {claimed}:"
             f" it needs {fewest_to_bound(share):,}"
         )
         return Finding("fail", why, latency.count, fewest_to_bound(share))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trueload.protocol.flow import Flow
 from trueload.protocol.plan import Closed
 from trueload.record.schema import Record
-from trueload.units import NS_PER_S, format_count, format_duration, format_rate
+from trueload.units import NS_PER_S, counted, format_count, format_duration, format_rate
 from trueload.verdict.common import is_staged
 from trueload.verdict.stretches import PARTS, PARTS_MIN, Stretch, largest_change
 from trueload.verdict.throttling import TURN_NS
@@ -109,7 +109,8 @@ def _too_few(flow: Flow, skipped_ns: float) -> str:
     """Return why a window has too few parts."""
     least = PARTS_MIN * ANSWERS_MIN
     if sum(flow.answered) < least:
-        return f"{format_count(sum(flow.answered))} answers are too few to tell; it takes {least}"
+        few = counted(sum(flow.answered), "answer is", "answers are")
+        return f"{few} too few to tell; it takes {least}"
     why = f"a window of {format_duration(flow.whole_ns)} is too short to tell"
     if skipped_ns:
         why += f", because no answer is expected in the first {format_duration(skipped_ns)}"

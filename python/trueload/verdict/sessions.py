@@ -53,8 +53,7 @@ SESSIONS = Definition(
     ),
     remedy=(
         "Look at the first step that has failures, and at their class. With `extract`, the answer"
-        " lacks what the step takes from it; with `encoded`, it is compressed in a way that cannot"
-        " be read."
+        " lacks what the step takes from it; with `encoded`, it cannot be decoded."
     ),
     remedy_where=_remedy_where,
     per_host=True,

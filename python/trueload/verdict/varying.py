@@ -94,7 +94,8 @@ def _size(record: Record) -> Finding | None:
     # One answer per slot may have begun in the phase before, and failed answers may have arrived.
     allowed = SIZE_WARN + (generate.connections * generate.pipeline + failed(counts)) / counts.ok
     off = each / verified - 1
-    why = f"an answer had {each:.0f} bytes; the one that was verified had {format_count(verified)}"
+    had = times(round(each), "byte")
+    why = f"an answer had {had}; the one that was verified had {format_count(verified)}"
     return Finding("warn" if abs(off) > allowed else "pass", why, off, SIZE_WARN)
 
 

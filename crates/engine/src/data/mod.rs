@@ -11,7 +11,7 @@ use std::io::Read as _;
 pub use crate::protocol::DataUse;
 pub use rows::{Row, Rows};
 
-use trueload_wire::message::is_json_value;
+use trueload_wire::message::{Template, is_json_value};
 
 use crate::failure::Failure;
 use crate::protocol::{DataFormat, DataPlan};
@@ -57,11 +57,13 @@ pub(crate) struct Uses {
     pub(crate) in_header: Vec<bool>,
     /// It stands in JSON, outside of quotes.
     pub(crate) as_json: Vec<bool>,
+    /// The requests that have it in JSON as it is.
+    pub(crate) raw: Vec<Template>,
 }
 
 impl Uses {
     pub(crate) fn none(columns: usize) -> Self {
-        Uses { in_header: vec![false; columns], as_json: vec![false; columns] }
+        Uses { in_header: vec![false; columns], as_json: vec![false; columns], raw: Vec::new() }
     }
 }
 
@@ -163,9 +165,9 @@ impl Taking {
             let what = format!("has {has} field{many}, and the header has {fields}");
             return Err(Broken { line: Some(row.line), what });
         }
-        let values = || places.iter().map(|place| row.get(*place));
-        self.check(row.line, values())?;
-        self.rows.push(values());
+        let values: Vec<_> = places.iter().map(|place| row.get(*place)).collect();
+        self.check(row.line, &values)?;
+        self.rows.push(values.into_iter());
         Ok(())
     }
 
@@ -185,16 +187,16 @@ impl Taking {
     }
 
     fn take_values(&mut self, row: Values<'_>) -> Result<(), Broken> {
-        let values = || row.values.iter().map(Cow::as_ref);
-        self.check(row.line, values())?;
-        self.rows.push(values());
+        let values: Vec<_> = row.values.iter().map(Cow::as_ref).collect();
+        self.check(row.line, &values)?;
+        self.rows.push(values.into_iter());
         Ok(())
     }
 
     /// Refuses values that would break the line of a header or JSON, or are too long.
-    fn check<'a>(&self, line: u64, values: impl Iterator<Item = &'a [u8]>) -> Result<(), Broken> {
+    fn check(&self, line: u64, values: &[&[u8]]) -> Result<(), Broken> {
         let mut len = 0;
-        for (index, (value, column)) in values.zip(&self.columns).enumerate() {
+        for (index, (value, column)) in values.iter().zip(&self.columns).enumerate() {
             let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
             len += value.len();
             if self.uses.as_json[index] && !is_json_value(value) {
@@ -214,16 +216,38 @@ impl Taking {
             let what = format!("has more than {} MiB for a request", ROW_BYTES_MOST >> 20);
             return Err(Broken { line: Some(line), what });
         }
+        if let Some(request) = self.uses.raw.iter().find(|request| !request.is_json(values)) {
+            let mut columns: Vec<&str> =
+                request.raw_columns().map(|at| &*self.columns[at]).collect();
+            columns.dedup();
+            let what = format!(
+                "has in '{}' what makes a body that is not JSON: write {{{}}} without |raw",
+                columns.join("' or '"),
+                columns[0]
+            );
+            return Err(Broken { line: Some(line), what });
+        }
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use trueload_wire::message::{Names, Texts};
+
     use super::*;
     use crate::protocol::DataOrder;
 
     fn read_text(format: DataFormat, columns: &[&str], text: &str) -> Result<Rows, String> {
+        read_for(Vec::new(), format, columns, text)
+    }
+
+    fn read_for(
+        raw: Vec<Template>,
+        format: DataFormat,
+        columns: &[&str],
+        text: &str,
+    ) -> Result<Rows, String> {
         let plan = DataPlan {
             path: None,
             blobs: Vec::new(),
@@ -232,7 +256,7 @@ mod tests {
             order: DataOrder::Sequential,
         };
         let begin = |with| columns.iter().map(|column| column.starts_with(with)).collect();
-        let uses = Uses { in_header: begin("x-"), as_json: begin("json") };
+        let uses = Uses { in_header: begin("x-"), as_json: begin("json"), raw };
         let pieces = text.as_bytes().chunks(7).map(<[u8]>::to_vec).collect();
         read(&plan, Source::Pieces(pieces), uses).map_err(|failure| failure.to_string())
     }
@@ -289,6 +313,50 @@ mod tests {
             assert_eq!(found.is_ok(), is_json, "{value} {found:?}");
             if let Err(error) = found {
                 assert!(error.starts_with("line 2 has in 'json' what is not JSON"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_stands_in_json_as_it_is_must_leave_it_json() {
+        let names = Names { columns: vec!["a".into(), "b".into()], ..Names::default() };
+        let typed = |kind: &str| [("Content-Type".to_owned(), kind.to_owned())];
+        let template = |body: &str, headers: &[(String, String)]| {
+            let body = Some(body.as_bytes());
+            let texts = Texts { method: "POST", path: "/", headers, body };
+            Template::of_step(&texts, &names, &["t".to_owned()])
+        };
+        for (body, a, b, is_json) in [
+            (r#"{"q":"{a|raw}"}"#, "plain", "", true),
+            (r#"{"q":"{a|raw}"}"#, r#"a \"quote\""#, "", true),
+            (r#"{"q":"{a|raw}"}"#, r#"a "quote""#, "", false),
+            (r#"{"q":"{a|raw}"}"#, r#"x","r":"y"#, "", true),
+            (r#"{"q":"{a|raw}"}"#, "two\nlines", "", false),
+            (r#"{"q":"{a|raw}"}"#, "\\", "", false),
+            (r#"{"q":{a|raw}}"#, r#"["list"]"#, "", true),
+            (r#"{"q":{a|raw}}"#, "text", "", false),
+            (r#"{"q":{a|raw}}"#, "", "", false),
+            (r#"{"q":{a|raw},"r":"{b}"}"#, "1", r#"a "quote""#, true),
+            (r#"{"q":"{a|raw}{b|raw}"}"#, r#"","r":["#, r#"],"s":""#, true),
+            (r#"{"q":"{a|raw}{b|raw}"}"#, r#"","r":["#, r#"","s":""#, false),
+            (r#"{"q":"{a|raw}","r":{counter},"s":{t},"u":"{t}"}"#, "x", "", true),
+            (r#"{"q":"{a|raw}","r":{random}}"#, "\"", "", false),
+            ("{\"q\":\"{a|raw}\"}\n{\"q\":1}\n", "x", "", true),
+            ("{\"q\":\"{a|raw}\"}\n{\"q\":1}\n", "\"", "", false),
+            (r#"{"q":"{a}"}"#, r#"a "quote""#, "", true),
+            ("no JSON: {a|raw}", r#"a "quote""#, "", true),
+        ] {
+            for headers in [&typed("application/json")[..], &typed("application/x-ndjson"), &[]] {
+                let template = template(body, headers);
+                let is_raw = template.raw_columns().next().is_some();
+                let raw = if is_raw { vec![template] } else { Vec::new() };
+                let quoted = |value: &str| format!("\"{}\"", value.replace('"', "\"\""));
+                let text = format!("a,b\n{},{}\n", quoted(a), quoted(b));
+                let found = read_for(raw, DataFormat::Csv, &["a", "b"], &text);
+                assert_eq!(found.is_ok(), is_json, "{body} with {a} and {b}: {found:?}");
+                let which = if body.contains("{b|raw}") { "'a' or 'b'" } else { "'a'" };
+                let says = format!("line 2 has in {which} what makes a body that is not JSON");
+                assert!(found.is_ok() || found.is_err_and(|why| why.starts_with(&says)), "{body}");
             }
         }
     }

@@ -37,9 +37,14 @@ pub(super) enum Route {
     Stream(Shape),
     /// A redirect.
     Redirect(Chain),
-    /// The documents' example of several targets: its item, and the answer that one was created.
+    /// The documents' examples: an item, what was created, and the pages that sessions ask for.
     Item,
     Created,
+    Items,
+    User,
+    LogIn,
+    Form,
+    FormSent,
     Unknown,
 }
 
@@ -51,8 +56,12 @@ impl Route {
             "/perf" => Route::Perf,
             "/bytes/1024" => Route::Bytes1024,
             "/bytes/65536" => Route::Bytes65536,
-            "/item" if method == "POST" => Route::Created,
+            "/item" | "/cart" if method == "POST" => Route::Created,
             "/item" => Route::Item,
+            "/items" => Route::Items,
+            "/login" if method == "POST" => Route::LogIn,
+            "/form" if method == "POST" => Route::FormSent,
+            "/form" => Route::Form,
             _ => Route::of_name(path).unwrap_or(Route::Unknown),
         }
     }
@@ -62,6 +71,7 @@ impl Route {
         let (name, rest) = path.strip_prefix('/')?.split_once('/')?;
         match name {
             "item" => Some(Route::Item),
+            "user" => Some(Route::User),
             "stream" => Shape::read(rest, WAIT_MS_MOST).map(Route::Stream),
             "redirect" => Chain::read(rest).map(Route::Redirect),
             "wait" => number(rest, WAIT_MS_MOST).map(|ms| Route::Wait { ns: ms * 1_000_000 }),
@@ -80,6 +90,7 @@ impl Route {
         match self {
             Route::Unknown => 404,
             Route::Created => 201,
+            Route::FormSent => 303,
             Route::Redirect(chain) => chain.status,
             _ => 200,
         }
@@ -100,6 +111,11 @@ impl Route {
             Route::Stream(shape) if shape.lines => LINES,
             Route::Stream(_) => EVENTS,
             Route::Redirect(_) => REDIRECT,
+            Route::Items => 12,
+            Route::User => 13,
+            Route::LogIn => LOG_IN,
+            Route::Form => FORM,
+            Route::FormSent => FORM_SENT,
         }
     }
 }
@@ -163,7 +179,7 @@ impl Answer {
 }
 
 /// Status, content type and body of each route's answer, and of a deliberate error.
-const PARTS: [(&str, &str, &[u8]); 12] = [
+const PARTS: [(&str, &str, &[u8]); 17] = [
     ("200 OK", "text/plain", b"Hello, World!"),
     ("200 OK", "application/json", PERF_BODY.as_bytes()),
     ("200 OK", "text/plain", b"ok"),
@@ -176,6 +192,11 @@ const PARTS: [(&str, &str, &[u8]); 12] = [
     ("200 OK", "text/event-stream", b""),
     ("200 OK", "application/x-ndjson", b""),
     ("302 Found", "text/plain", b"redirected\n"),
+    ("200 OK", "text/plain", b"items\n"),
+    ("200 OK", "text/plain", b"a user\n"),
+    ("200 OK", "application/json", b"{\"token\":\"token-1\"}"),
+    ("200 OK", "text/html", b"<form method=\"post\"><input name=\"csrf\" value=\"f-77\"></form>\n"),
+    ("303 See Other", "text/plain", b"sent\n"),
 ];
 const ERROR: usize = 8;
 /// Streams, whose bodies have no length and are sent part by part.
@@ -183,11 +204,25 @@ const EVENTS: usize = 9;
 const LINES: usize = 10;
 /// Redirects, whose status and Location differ.
 const REDIRECT: usize = 11;
+/// What sessions begin with: a token, a number and a cookie, the same for everybody.
+const LOG_IN: usize = 14;
+const FORM: usize = 15;
+const FORM_SENT: usize = 16;
 
 /// The index of an answer in [`PARTS`].
 #[inline]
 fn place_of(answer: Answer) -> usize {
     if answer.fault == Fault::Error { ERROR } else { answer.route.place() }
+}
+
+/// The fields that an answer has beside the usual ones.
+fn own_fields(place: usize) -> &'static [(&'static str, &'static str)] {
+    match place {
+        LOG_IN => &[("x-id", "1"), ("set-cookie", "sid=1; Path=/; HttpOnly")],
+        FORM => &[("set-cookie", "form=open; Path=/form")],
+        FORM_SENT => &[("location", "/")],
+        _ => &[],
+    }
 }
 
 fn is_stream(place: usize) -> bool {
@@ -305,6 +340,9 @@ impl Responses {
             status = chain.status_line();
             fields += &format!("Location: {}\r\n", chain.location());
         }
+        for (name, value) in own_fields(place) {
+            fields += &format!("{name}: {value}\r\n");
+        }
         self.head(out, status, kind, &framing, &fields);
         if !answer.head_only {
             out.extend_from_slice(body);
@@ -357,6 +395,9 @@ fn write_block(block: &mut Vec<u8>, place: usize, status: &str, date: &str) {
             literal::field(block, name.as_bytes(), value.as_bytes(), false);
         }
     }
+    for (name, value) in own_fields(place) {
+        literal::field(block, name.as_bytes(), value.as_bytes(), false);
+    }
 }
 
 #[inline]
@@ -399,12 +440,19 @@ mod tests {
     }
 
     #[test]
-    fn items_are_there_and_can_be_created() {
+    fn what_the_documents_ask_for_is_there() {
         let cases = [
             ("GET", "/item/7", Route::Item, 200),
             ("POST", "/item", Route::Created, 201),
             ("GET", "/item", Route::Item, 200),
-            ("GET", "/items", Route::Unknown, 404),
+            ("GET", "/items", Route::Items, 200),
+            ("POST", "/cart", Route::Created, 201),
+            ("GET", "/cart", Route::Unknown, 404),
+            ("GET", "/user/ann", Route::User, 200),
+            ("POST", "/login", Route::LogIn, 200),
+            ("GET", "/login", Route::Unknown, 404),
+            ("GET", "/form", Route::Form, 200),
+            ("POST", "/form", Route::FormSent, 303),
         ];
         for (method, path, route, status) in cases {
             let found = Route::of(method, path);

@@ -10,6 +10,7 @@ use super::head::Framed;
 use super::limits::ParseError::{self, Framing};
 use super::limits::{Scan, scan_within};
 use super::text::{is_text, is_token};
+use crate::coding::Coding;
 use crate::message::Limits;
 
 const BAD_SIZE: ParseError = Framing("the chunk size is not hexadecimal");
@@ -46,8 +47,8 @@ enum Line {
 
 /// Takes an answer as it is read.
 pub trait Sink {
-    /// Takes the next slice of the content.
-    fn content(&mut self, slice: &[u8]);
+    /// Takes the next slice of the content, which has this coding.
+    fn content(&mut self, slice: &[u8], coding: Coding);
 
     /// Called when a chunk ends with the last slice.
     #[inline]
@@ -64,7 +65,7 @@ pub trait Sink {
 
 impl<F: FnMut(&[u8])> Sink for F {
     #[inline]
-    fn content(&mut self, slice: &[u8]) {
+    fn content(&mut self, slice: &[u8], _coding: Coding) {
         self(slice);
     }
 }
@@ -120,7 +121,9 @@ impl Body {
             };
             at += match self.step {
                 Step::Whole => 0,
-                Step::Counted | Step::ChunkData | Step::UntilClose => self.content(rest, sink),
+                Step::Counted | Step::ChunkData | Step::UntilClose => {
+                    self.content(rest, fields.facts.coding, sink)
+                }
                 Step::ChunkLine(_) => self.chunk_line(rest, fields, limits)?,
                 Step::ChunkCr if first == b'\r' => self.go(Step::ChunkLf),
                 Step::ChunkLf if first == b'\n' => self.go(Step::ChunkLine(Line::SizeStart)),
@@ -138,12 +141,12 @@ impl Body {
         1
     }
 
-    fn content(&mut self, rest: &[u8], sink: &mut impl Sink) -> usize {
+    fn content(&mut self, rest: &[u8], coding: Coding, sink: &mut impl Sink) -> usize {
         let take = match self.step {
             Step::UntilClose => rest.len(),
             _ => usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len()),
         };
-        sink.content(&rest[..take]);
+        sink.content(&rest[..take], coding);
         self.total += take as u64;
         if self.step != Step::UntilClose {
             self.left -= take as u64;

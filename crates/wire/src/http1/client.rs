@@ -11,12 +11,13 @@ use super::heard::{self, Heard};
 use super::limits::ParseError;
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::content::BodyCheck;
+use crate::coding::Coding;
+use crate::content::{BodyCheck, Ended, Needs};
 use crate::exchange::{
     Asked, Content, Disposition, Ending, InOrder, Outcome, PeerClose, RequestTimeout,
 };
 use crate::message::{Book, Event, Limits, Rules, Wants, is_redirect};
-use crate::parts::{Arrived, Streaming, Whole};
+use crate::parts::{Arrived, Whole};
 
 /// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
 /// 9110 §15.5.9).
@@ -78,8 +79,8 @@ impl<T: Copy + PartialEq> Client<T> {
             let rules = book.rules_of(oldest);
             let memory = heads.get_mut(book.memory_of(oldest));
             let Answer { parser, body, heard, .. } = &mut *answer;
-            let expected = rules.body.as_deref();
-            let mut sink = Checked { book, tag: oldest, body, expected, streaming, heard };
+            let needs = Needs { expected: rules.body.as_deref(), streaming };
+            let mut sink = Checked { book, tag: oldest, body, needs, heard };
             let (head, limits) = (rules.head_request, &rules.limits);
             match parser.feed_remembering(bytes, head, limits, memory, &mut sink) {
                 Ok((_, Fed::Partial)) => {
@@ -214,18 +215,15 @@ impl<T: Copy + PartialEq> Client<T> {
     ) -> Option<(Ending, Option<Content>)> {
         let tag = self.asked.answer()?;
         let rules = book.rules_of(&tag);
-        let streaming = book.streaming();
-        let stream = streaming.map(|streaming| answer.body.end_stream(streaming));
-        let (as_expected, content) = answer.body.finish(rules.body.as_deref());
-        let content = content.filter(|_| streaming.is_none());
-        let body_as_expected = rules.head_request || as_expected;
+        let needs = Needs { expected: rules.body.as_deref(), streaming: book.streaming() };
+        let Ended { ending, content, stream } = answer.body.end(needs);
         let ending = if !rules.accepts(response.status) {
             let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
             if gave_up && rules.idempotent { Ending::StaleTimeout } else { Ending::Status }
-        } else if !body_as_expected {
-            Ending::Mismatch
-        } else {
+        } else if rules.head_request {
             Ending::Ok
+        } else {
+            ending
         };
         let ending = end_stream(book, &tag, stream, ending);
         if let Some(heard) = answer.heard.take() {
@@ -334,8 +332,7 @@ struct Checked<'a, T, B> {
     book: &'a B,
     tag: &'a T,
     body: &'a mut BodyCheck,
-    expected: Option<&'a [u8]>,
-    streaming: Option<Streaming<'a>>,
+    needs: Needs<'a>,
     heard: &'a mut Option<Box<Heard>>,
 }
 
@@ -359,25 +356,17 @@ impl<T, B: Book<T>> Sink for Checked<'_, T, B> {
     }
 
     #[inline]
-    fn content(&mut self, slice: &[u8]) {
+    fn content(&mut self, slice: &[u8], coding: Coding) {
         if self.book.wants() == Wants::Content {
             self.book.note(self.tag, Event::Body(slice));
         }
-        match self.streaming {
-            None => self.body.compare(slice, self.expected),
-            Some(streaming) => {
-                self.body.take_parts(streaming, slice, false);
-                if self.expected.is_some() {
-                    self.body.compare(slice, self.expected);
-                }
-            }
-        }
+        self.body.take(slice, coding, self.needs);
     }
 
     #[inline]
     fn end_chunk(&mut self) {
-        if let Some(streaming) = self.streaming {
-            self.body.take_parts(streaming, &[], true);
+        if let Some(streaming) = self.needs.streaming {
+            self.body.end_chunk(streaming.rule);
         }
     }
 }

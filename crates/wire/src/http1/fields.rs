@@ -2,7 +2,7 @@
 //!
 //! How it works: an automaton over lines. It skips names and values in large steps and stores what
 //! frames the body or the connection: Content-Length, Transfer-Encoding, Connection, Expect and the
-//! number of Host lines. Only a name or a list element that a read cuts in two is copied, and no
+//! number of Host lines; and how the content is coded. Only what a read cuts in two is copied, and no
 //! more of it than the longest token looked for. A value ends where the next line begins: a line
 //! that begins with whitespace continues the value before it (obs-fold, RFC 9112 §5.2). A shortcut
 //! takes complete, plain lines. The automaton handles everything else, and it alone decides what is
@@ -13,6 +13,7 @@
 use super::limits::ParseError::{Framing, Limit};
 use super::limits::{ParseError, Scan};
 use super::text::{is_named, is_text, is_token, text_end, token_end};
+use crate::coding::{CONTENT_ENCODING, Coding};
 
 const CONTROL: ParseError = Framing("a control character in a line");
 const BARE_CR: ParseError = Framing("a CR without LF");
@@ -37,6 +38,7 @@ pub(crate) struct Facts {
     pub(crate) expect_continue: bool,
     /// The number of Host lines, counted up to two.
     pub(crate) hosts: u8,
+    pub(crate) coding: Coding,
 }
 
 /// The sender of the lines. Some errors that a client should tolerate from a server are refused
@@ -84,6 +86,7 @@ enum List {
     Connection,
     Expect,
     TransferEncoding,
+    ContentEncoding,
 }
 
 /// The longest tokens looked for are `transfer-encoding` and `100-continue`.
@@ -111,8 +114,9 @@ impl Token {
         self.len = TOKEN_BYTES as u8 + 1;
     }
 
+    /// The token, or a text that is none.
     fn text(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+        self.bytes.get(..usize::from(self.len)).unwrap_or(b"?")
     }
 }
 
@@ -244,6 +248,7 @@ impl Fields {
                 b"close" => facts.close = true,
                 _ => return None,
             },
+            16 if is_named(name, b"Content-Encoding") => facts.coding.add(value),
             17 if is_named(name, b"Transfer-Encoding") => {
                 if facts.chunked || value != b"chunked" {
                     return None;
@@ -329,6 +334,9 @@ impl Fields {
             6 if name.eq_ignore_ascii_case(b"expect") => self.begin_list(List::Expect),
             10 if name.eq_ignore_ascii_case(b"connection") => self.begin_list(List::Connection),
             14 if name.eq_ignore_ascii_case(CONTENT_LENGTH) => self.begin_length()?,
+            16 if name.eq_ignore_ascii_case(CONTENT_ENCODING) => {
+                self.begin_list(List::ContentEncoding);
+            }
             17 if name.eq_ignore_ascii_case(TRANSFER_ENCODING) => {
                 self.begin_list(List::TransferEncoding);
             }
@@ -428,6 +436,7 @@ impl Fields {
                 }
                 self.facts.chunked = true;
             }
+            List::ContentEncoding => self.facts.coding.add(token),
             List::Connection | List::Expect => {}
         }
         Ok(())

@@ -68,6 +68,7 @@ pub(crate) fn keeps_alive(facts: &Facts, http10: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coding::Coding;
 
     const NONE: Facts = Facts {
         length: None,
@@ -76,6 +77,7 @@ mod tests {
         keep_alive: false,
         expect_continue: false,
         hosts: 1,
+        coding: Coding::Identity,
     };
     const LENGTH: Facts = Facts { length: Some(5), ..NONE };
     const CHUNKED: Facts = Facts { chunked: true, ..NONE };

@@ -13,6 +13,7 @@ use std::ops::Range;
 use super::fields::Facts;
 use super::status_line::StatusLine;
 use super::text::text_end;
+use crate::coding::CONTENT_ENCODING;
 use crate::message::Limits;
 
 /// A longer head is rare and changes more often.
@@ -20,7 +21,8 @@ const HEAD_BYTES_MAX: usize = 1024;
 /// The maximum number of varying values; a head with more is parsed.
 const VARYING_MAX: usize = 8;
 /// Fields whose values frame the body or the connection, or that the parser looks into.
-const FRAMING: [&[u8]; 4] = [b"content-length", b"transfer-encoding", b"connection", b"expect"];
+const FRAMING: [&[u8]; 5] =
+    [b"content-length", b"transfer-encoding", b"connection", b"expect", CONTENT_ENCODING];
 
 /// The memory for one kind of answer on all connections of a thread.
 #[derive(Debug, Default)]

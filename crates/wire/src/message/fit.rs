@@ -83,6 +83,8 @@ enum Kept {
     All,
     /// All of them, as the value of a member of JSON.
     Value,
+    /// All of them, as a part of JSON.
+    Raw,
     /// Letters, digits and `-._~`.
     Unreserved,
     /// These and what has a meaning in a path: `:/?[]@!$&'()*+,;=`, and `%` before two hex digits.
@@ -111,6 +113,7 @@ pub(crate) fn named(inside: &[u8], spot: Spot) -> (&[u8], Fit) {
         Spot::Path if is_raw => Kept::Legal,
         Spot::Path | Spot::Form if plus => Kept::Reserved,
         Spot::Path => Kept::Unreserved,
+        Spot::Json(_) if is_raw => Kept::Raw,
         _ if is_raw => Kept::All,
         Spot::Form => Kept::Unreserved,
         Spot::Json(InJson { in_text: true, .. }) => Kept::Text,
@@ -127,6 +130,11 @@ impl Fit {
     /// Whether the value must be JSON where it goes.
     pub(crate) fn must_be_json(self) -> bool {
         self.kept == Kept::Value
+    }
+
+    /// Whether the value may make its body no JSON.
+    pub(crate) fn may_break_json(self) -> bool {
+        self.kept == Kept::Raw
     }
 
     /// The same for a value that is always a text: in JSON it becomes one.
@@ -150,7 +158,7 @@ impl Fit {
     pub(crate) fn len_most(self, value_most: usize) -> usize {
         let len = if self.json { (6 * value_most).saturating_add(2) } else { value_most };
         len.saturating_mul(match self.kept {
-            Kept::All | Kept::Value => 1,
+            Kept::All | Kept::Value | Kept::Raw => 1,
             Kept::Text => 6,
             _ => 3,
         })
@@ -160,7 +168,7 @@ impl Fit {
 impl Kept {
     fn keeps(self, value: &[u8]) -> bool {
         match self {
-            Kept::All | Kept::Value => true,
+            Kept::All | Kept::Value | Kept::Raw => true,
             Kept::Text => !value.iter().any(|byte| is_escaped_in_json(*byte)),
             _ => value.iter().all(|byte| is_unreserved(*byte)),
         }

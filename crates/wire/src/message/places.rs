@@ -232,7 +232,7 @@ impl Places<'_> {
     pub(crate) fn cut_body(self, body: &[u8], kind: Body) -> Result<Box<[Piece]>, String> {
         if kind == Body::Json || kind == Body::Unnamed {
             let pieces = self.cut(body, Spot::Json(InJson::default()))?;
-            let text = with_digits(&pieces);
+            let text = sample(&pieces, &[]);
             if fit::is_json(&text) && (kind == Body::Json || begins_json(&text)) {
                 return Ok(pieces);
             }
@@ -286,12 +286,14 @@ fn begins_json(body: &[u8]) -> bool {
     matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
-/// A text with a digit in each of its places.
-fn with_digits(pieces: &[Piece]) -> Vec<u8> {
-    let digit: &[u8] = b"1";
+/// A text with the values of a row, and a digit in each other place.
+pub(crate) fn sample(pieces: &[Piece], row: &[&[u8]]) -> Vec<u8> {
     let texts = pieces.iter().map(|piece| match piece {
-        Piece::Fixed(bytes) => bytes,
-        _ => digit,
+        Piece::Fixed(bytes) => bytes.to_vec(),
+        Piece::Column(index, fit) => {
+            row.get(*index).map_or(b"1".into(), |value| fit.written(value))
+        }
+        _ => b"1".into(),
     });
     texts.collect::<Vec<_>>().concat()
 }
@@ -443,7 +445,7 @@ mod tests {
             (
                 json,
                 r#"{"a":"\\\"{user}{user|raw}","b":{user},"c":{token|json},"d":"{token|json}"}"#,
-                r#"{"a":"\\\"<Column(0, Text)><Column(0, All)>","b":<Column(0, Value)>,"c":<Taken(0, All, json)>,"d":"<Taken(0, Text, json)>"}"#,
+                r#"{"a":"\\\"<Column(0, Text)><Column(0, Raw)>","b":<Column(0, Value)>,"c":<Taken(0, All, json)>,"d":"<Taken(0, Text, json)>"}"#,
             ),
             (
                 json,

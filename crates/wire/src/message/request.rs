@@ -1,7 +1,7 @@
 //! One request in full, from which the one behind a redirect is made: with the same method and body,
 //! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
 
-use super::fit::{Body, Spot};
+use super::fit::{Body, Spot, is_json};
 use super::places::{self, DIGITS_MOST, Filling, Names, Piece, Places, decimal, fill};
 
 /// Fields that describe a body, and go with it (fetch §4.4), or frame it.
@@ -164,6 +164,16 @@ impl Template {
         headers.for_each(|column| in_header[column] = true);
         let values = places::columns(&self.body, |fit| fit.must_be_json());
         values.for_each(|column| as_json[column] = true);
+    }
+
+    /// The columns that stand in a body of JSON as they are.
+    pub fn raw_columns(&self) -> impl Iterator<Item = usize> {
+        places::columns(&self.body, |fit| fit.may_break_json())
+    }
+
+    /// Whether the body is JSON with a row of values.
+    pub fn is_json(&self, row: &[&[u8]]) -> bool {
+        is_json(&places::sample(&self.body, row))
     }
 
     pub(crate) fn has_column(&self) -> bool {

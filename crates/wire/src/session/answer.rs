@@ -1,5 +1,6 @@
 //! The answer to a session's request, as far as the session has a use for it.
 
+use crate::coding::Coding;
 use crate::message::Location;
 
 /// A larger buffer is given back after each answer.
@@ -11,6 +12,8 @@ pub(super) struct Answer {
     /// A line for each field: name, colon, space and value.
     lines: Vec<u8>,
     pub(super) location: Location,
+    /// The coding of its body, if a value is in that.
+    pub(super) coding: Coding,
     pub(super) body: Vec<u8>,
     /// The body is longer than what values are taken from.
     pub(super) is_too_long: bool,
@@ -50,6 +53,7 @@ impl Answer {
 
     pub(super) fn clear(&mut self) {
         (self.location, self.is_too_long) = (Location::Missing, false);
+        self.coding = Coding::default();
         for buffer in [&mut self.lines, &mut self.body] {
             buffer.clear();
             if buffer.capacity() > KEPT_BYTES {

@@ -8,7 +8,6 @@
 //! Must not know: when a request is sent, whether an answer is good, and what a failure means.
 
 mod answer;
-mod coding;
 mod extract;
 mod hops;
 mod script;

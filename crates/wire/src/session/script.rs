@@ -1,7 +1,7 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
-use super::coding::CONTENT_ENCODING;
 use super::extract::Extractor;
+use crate::coding::CONTENT_ENCODING;
 use crate::message::cookies::SET_COOKIE;
 use crate::message::fit::Fit;
 use crate::message::places::{self, Piece, Places};
@@ -143,7 +143,7 @@ impl Script {
         });
         let location = self.follows.then_some(&b"location"[..]);
         let needs_body = takes.iter().any(|take| take.from.needs_body());
-        let coding = needs_body.then_some(CONTENT_ENCODING.as_bytes());
+        let coding = needs_body.then_some(CONTENT_ENCODING);
         Initials::of(taken.chain([SET_COOKIE]).chain(location).chain(coding))
     }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::answer::Answer;
-use super::coding::{CONTENT_ENCODING, Undecoded, decode};
 use super::extract::{BODY_BYTES_MOST, Extractor};
 use super::script::{Script, Step};
+use crate::coding::{CONTENT_ENCODING, Coding, Decoder};
 use crate::message::cookies::{Jar, SET_COOKIE};
 use crate::message::{Initials, Turn, is_json_value};
 
@@ -77,7 +77,11 @@ impl Session {
         if script.follows && name.eq_ignore_ascii_case(b"location") {
             self.answer.location.add(value);
         }
-        if self.step(script).is_some_and(|step| is_used(step, name)) {
+        let Some(step) = self.step(script) else { return };
+        if step.needs_body && name.eq_ignore_ascii_case(CONTENT_ENCODING) {
+            self.answer.coding.add(value);
+        }
+        if is_used(step, name) {
             self.answer.add(name, value);
         }
     }
@@ -110,7 +114,7 @@ impl Session {
     pub fn take(&mut self, script: &Script, unix_time: Duration) -> Result<(), Untaken> {
         let Some(step) = self.step(script) else { return Err(Untaken::Missing) };
         self.jar.take(self.answer.headers(), &script.site, &self.path, unix_time);
-        let taken = self.decode_body(step).and_then(|()| {
+        let taken = self.decode_body().and_then(|()| {
             if self.take_values(script, step) { Ok(()) } else { Err(Untaken::Missing) }
         });
         self.forget_answer();
@@ -118,18 +122,18 @@ impl Session {
     }
 
     /// Decodes the body, if it is compressed and a value is in it.
-    fn decode_body(&mut self, step: &Step) -> Result<(), Untaken> {
-        if self.answer.is_too_long {
+    fn decode_body(&mut self) -> Result<(), Untaken> {
+        let Answer { body, coding, is_too_long, .. } = &mut self.answer;
+        if *is_too_long {
             return Err(Untaken::Missing);
         }
-        let codings = self.answer.header(CONTENT_ENCODING).unwrap_or_default().to_vec();
-        if !step.needs_body || codings.is_empty() {
+        if *coding == Coding::Identity {
             return Ok(());
         }
-        decode(&mut self.answer.body, &codings, BODY_BYTES_MOST).map_err(|why| match why {
-            Undecoded::TooLong => Untaken::Missing,
-            Undecoded::Unreadable => Untaken::Encoded,
-        })
+        let (mut content, decoder) = (Vec::new(), Decoder::new(*coding, BODY_BYTES_MOST));
+        let decoder = decoder.decode(body, &mut |slice| content.extend_from_slice(slice));
+        *body = content;
+        if decoder.finish() { Ok(()) } else { Err(Untaken::Encoded) }
     }
 
     fn take_values(&mut self, script: &Script, step: &Step) -> bool {
@@ -157,11 +161,9 @@ pub enum Untaken {
     Encoded,
 }
 
-/// Whether a field is used: it sets a cookie, says how the body is compressed, or the step takes its
-/// value.
+/// Whether a field is used: it sets a cookie, or the step takes its value.
 fn is_used(step: &Step, name: &[u8]) -> bool {
     let is = |other: &[u8]| name.len() == other.len() && name.eq_ignore_ascii_case(other);
     let takes = |from: &Extractor| matches!(from, Extractor::Header(one) if is(one.as_bytes()));
-    let tells_coding = step.needs_body && is(CONTENT_ENCODING.as_bytes());
-    is(SET_COOKIE) || tells_coding || step.takes.iter().any(|(_, from)| takes(from))
+    is(SET_COOKIE) || step.takes.iter().any(|(_, from)| takes(from))
 }

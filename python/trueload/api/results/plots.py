@@ -21,24 +21,34 @@ from trueload.report.html.charts.percentiles import percentiles
 from trueload.report.html.charts.ranking import ranking
 from trueload.report.html.charts.ratios import ratios
 from trueload.report.html.charts.theme import TitledChart
-from trueload.report.html.curves import percentile_points, second_points
+from trueload.report.html.curves import SECONDS_MIN, percentile_points, second_points
 from trueload.report.html.gather import gather
 from trueload.store.rows import DamagedRow, Row, Run
 
 Records = dict[str, Record]
 
 
+_SECONDS = f"it needs {SECONDS_MIN} s or more"
+
+
 def _seconds(records: Records) -> Courses:
     return {name: second_points(record) for name, record in records.items()}
 
 
-CHARTS: dict[str, Callable[[Records], TitledChart | None]] = {
-    "percentiles": lambda records: percentiles(
-        {name: percentile_points(record) for name, record in records.items()}
+CHARTS: dict[str, tuple[Callable[[Records], TitledChart | None], str]] = {
+    "percentiles": (
+        lambda records: percentiles(
+            {name: percentile_points(record) for name, record in records.items()}
+        ),
+        "it needs good answers",
     ),
-    "latency": lambda records: latency_over_time(_seconds(records)),
-    "throughput": lambda records: throughput_over_time(_seconds(records), "requests/s"),
+    "latency": (lambda records: latency_over_time(_seconds(records)), _SECONDS),
+    "throughput": (
+        lambda records: throughput_over_time(_seconds(records), "requests/s"),
+        _SECONDS,
+    ),
 }
+"""What draws each chart, and what it needs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +89,8 @@ def plot_records(records: Iterable[Record], what: str) -> Plot:
     if what not in CHARTS:
         raise UserError(f"there is no plot '{what}'", f"it is one of {', '.join(CHARTS)}")
     named = {f"trial {number}": record for number, record in enumerate(records, 1)}
-    return _made(CHARTS[what](named), "too little was measured for it")
+    chart_of, needs = CHARTS[what]
+    return _made(chart_of(named), needs)
 
 
 def plot_pairs(paired: PairedTrials, what: str) -> Plot:
@@ -92,10 +103,8 @@ def plot_pairs(paired: PairedTrials, what: str) -> Plot:
         known = ", ".join(("ratios", *CHARTS))
         raise UserError(f"there is no plot '{what}'", f"it is one of {known}")
     sides = {"A": paired.of_side("a"), "B": paired.of_side("b")}
-    return _made(
-        CHARTS[what]({name: _middle(records) for name, records in sides.items()}),
-        "too little was measured for it",
-    )
+    chart_of, needs = CHARTS[what]
+    return _made(chart_of({name: _middle(found) for name, found in sides.items()}), needs)
 
 
 def _middle(records: Sequence[Record]) -> Record:

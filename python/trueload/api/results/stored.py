@@ -46,7 +46,7 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
 
 
 def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
-    """Return a run of `trueload ab`."""
+    """Return a run of `trueload compare`."""
     paired = stored_pairs(run, rows)
     if not paired.pairs:
         raise UserError(f"run {run.id} has no complete pair", "`trueload runs list` shows others")

@@ -20,6 +20,7 @@ from trueload.store.runs import Store
 from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
 from trueload.suites.plan import SuitePlan
 from trueload.suites.summary import Summary, collect
+from trueload.units import counted
 
 if TYPE_CHECKING:
     from trueload.api.results.plots import Plot
@@ -128,7 +129,8 @@ class SuiteResult(Shown):
             return plot_ranking(self.run, store.rows(self.run), load)
 
     def __repr__(self) -> str:
-        return f"<suite {self.plan.suite}: {len(self.ranked)} of {len(self.rows)} rows ranked>"
+        rows = counted(len(self.rows), "row")
+        return f"<suite {self.plan.suite}: {len(self.ranked)} of {rows} ranked>"
 
     def _repr_html_(self) -> str:
         from trueload.api.results.notebook import table_html

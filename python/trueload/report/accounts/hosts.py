@@ -12,7 +12,7 @@ from trueload.report.grid import Grid
 from trueload.report.times import brief_text, quantile_text
 from trueload.stats import Distribution
 from trueload.text import plain
-from trueload.units import format_count, format_duration, format_share
+from trueload.units import counted, format_count, format_duration, format_share
 
 HOSTS_SHOWN = 16
 HEADER = (
@@ -59,7 +59,7 @@ def group_lines(record: Record) -> list[str]:
         lost = f"   {group.lost} lost" if group.lost else ""
         name = "no group" if group.name is None else f"group {plain(group.name)}"
         lines.append(
-            f"{name}: {group.hosts} hosts   {format_count(group.ok)} ok on"
+            f"{name}: {counted(group.hosts, 'host')}   {format_count(group.ok)} ok on"
             f" {format_count(group.connections)}{rate}{failed}   {times}{lost}"
         )
     return lines
@@ -94,7 +94,7 @@ def deliveries_text(found: Deliveries) -> str:
     """Return what one host had of a broadcast."""
     times = brief_text(found.delivery_ns, ("p50", "p95"))
     lost = f", {format_count(found.lost)} lost" if found.lost else ""
-    return f"{format_count(found.delivered)} deliveries, {times}{lost}"
+    return f"{counted(found.delivered, 'delivery', 'deliveries')}, {times}{lost}"
 
 
 def failed_text(counts: Counts) -> str:

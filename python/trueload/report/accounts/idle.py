@@ -5,13 +5,13 @@ from __future__ import annotations
 from trueload.record.accounts.idle import Idle, IdleStep
 from trueload.record.schema import Record
 from trueload.report.account import AccountView, Lines
-from trueload.units import format_count, format_rate, format_size
+from trueload.units import counted, format_count, format_rate, format_size
 
 
 def idle_text(record: Record) -> str:
     """A text such as `` beside 10,000 idle ones``; empty without idle connections."""
     idle = record.plan.window.idle
-    return f" beside {format_count(idle)} idle ones" if idle else ""
+    return f" beside {counted(idle, 'idle one')}" if idle else ""
 
 
 def _texts(found: Idle) -> Lines:

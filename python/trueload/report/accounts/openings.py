@@ -9,15 +9,15 @@ from trueload.record.accounts.openings import Openings
 from trueload.report.account import AccountView, Lines, times_columns
 from trueload.report.times import times_text
 from trueload.stats import Distribution
-from trueload.units import format_count
+from trueload.units import counted
 
 
 def _texts(found: Openings) -> Lines:
     full, resumed = found.full_handshake_ns, found.resumed_handshake_ns
     return [
         ("connect", _times(found.connect_ns)),
-        ("full TLS", _times(full, f"({format_count(full.count)} handshakes)")),
-        ("resumed TLS", _times(resumed, f"({format_count(resumed.count)} handshakes)")),
+        ("full TLS", _times(full, f"({counted(full.count, 'handshake')})")),
+        ("resumed TLS", _times(resumed, f"({counted(resumed.count, 'handshake')})")),
         ("first byte", _times(found.first_byte_ns)),
     ]
 

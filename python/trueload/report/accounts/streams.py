@@ -6,7 +6,7 @@ from trueload.record.accounts.streams import Streams
 from trueload.record.figures import BRIEF
 from trueload.report.account import AccountView, Column, Lines, times_columns
 from trueload.report.times import times_text
-from trueload.units import format_count, format_share
+from trueload.units import counted, format_count, format_share
 
 
 def parts_text(found: Streams) -> str:
@@ -17,7 +17,7 @@ def parts_text(found: Streams) -> str:
     text = format_count(found.parts)
     if each.min is not None and each.max is not None and each.p50 is not None:
         most = "each" if each.min == each.max else f"each at the median, at most {each.max:,}"
-        text += f"; {format_count(found.whole)} whole streams, {each.p50:,} {most}"
+        text += f"; {counted(found.whole, 'whole stream')}, {each.p50:,} {most}"
     if found.parts_per_s is not None:
         text += f"; {format_count(found.parts_per_s)}/s"
     if found.together:

@@ -15,7 +15,7 @@ from trueload.errors import UserError
 from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.store.rows import DamagedRow, Row, Run
-from trueload.units import NS_PER_MS, format_count
+from trueload.units import NS_PER_MS, counted
 
 TICKS = 5  # levels per half of the rest: the default of HdrHistogram
 SUB_BUCKETS = 2048  # with three significant digits, which our histograms have
@@ -49,7 +49,7 @@ def hgrm(record: Record) -> Iterator[str]:
     counts = record.counts
     untimed = figures.failed(counts) + counts.unsent + counts.cancelled
     if untimed:
-        yield f"#[Without a time = {format_count(untimed)} requests, which are in no line above]\n"
+        yield f"#[Without a time = {counted(untimed, 'request')}, in no line above]\n"
 
 
 def levels(buckets: list[Bucket]) -> Iterator[tuple[int, float, int]]:

@@ -1,7 +1,7 @@
 """Runs and results as JSON, written piece by piece: the records of a large run exceed memory. Pure.
 
 What one kind of result has beside its records is made where that kind is: of a suite in
-`suite_json`, of pairs in `ab`, of a search in `search/result`.
+`suite_json`, of pairs in `report/ab`, of a search in `search/result`.
 """
 
 from __future__ import annotations

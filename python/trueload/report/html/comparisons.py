@@ -1,6 +1,6 @@
-"""Ratios: side B against side A of `trueload ab`, and each further run against the first.
+"""Ratios: side B against side A of `trueload compare`, and each further run against the first.
 
-How: the ratios are those that the commands `ab` and `runs compare` compute from the same records.
+How: the ratios are those that the commands `compare` and `runs diff` compute from the same records.
 They need whole records, so runs with very many rows are not compared.
 """
 
@@ -46,7 +46,7 @@ class Comparisons:
 
 
 def of_pairs(run: Run, rows: Iterable[Row | DamagedRow]) -> MetricRatios | None:
-    """Return the comparison of a run of `trueload ab`; None without a whole pair."""
+    """Return the comparison of a run of `trueload compare`; None without a whole pair."""
     paired = stored_pairs(run, rows, most=ROWS_MAX)
     pairs = paired.pairs
     if not pairs:
@@ -84,7 +84,7 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Comparisons:
             notes.append(f"{other.id} and {first.id} have no row in common.")
         for row in compared.rows:
             name = f"{plain(row.name)}: " if row.name else ""
-            trials = f"{row.base_trials} against {row.new_trials} trials"
+            trials = f"{row.base_trials} against {counted(row.new_trials, 'trial')}"
             old = verdict_text(row.base_verdict, row.base_lower_bound)
             now = verdict_text(row.new_verdict, row.new_lower_bound)
             verdicts = f"; {first.id} is {old}, {other.id} is {now}."
@@ -95,7 +95,7 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Comparisons:
         notes += [f"{plain(note)}." for note in compared.notes]
     if len(found) > SHOWN_MAX:
         notes.append(
-            f"{len(found) - SHOWN_MAX} more comparisons are left out here; `trueload runs compare`"
+            f"{len(found) - SHOWN_MAX} more comparisons are left out here; `trueload runs diff`"
             " has them."
         )
     return Comparisons(tuple(found[:SHOWN_MAX]), tuple(notes))

@@ -134,7 +134,7 @@ def why_tied(one: Summary, other: Summary) -> str:
 
 
 def sides_of(entries: Sequence[Summary]) -> tuple[Summary, Summary] | None:
-    """Sides A and B, where the entries are both sides of one `trueload ab`."""
+    """Sides A and B, where the entries are both sides of one `trueload compare`."""
     sides = {each.side: each for each in entries}
     if len(entries) != 2 or set(sides) != {"a", "b"} or sides["a"].run != sides["b"].run:
         return None

@@ -23,7 +23,7 @@ from trueload.suites.load_tables import LoadTable
 from trueload.suites.steps import Search
 from trueload.suites.summary import Summary
 from trueload.text import plain
-from trueload.units import format_count, format_share, format_size
+from trueload.units import counted, format_count, format_share, format_size
 from trueload.verdict import CHECKS
 
 ROWS_MAX = 150
@@ -57,7 +57,10 @@ def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",
         "A time after > is a lower bound: requests failed or never ended." if bounds else "",
-        f"{left:,} more rows are left out here; `trueload runs export` has them." if left else "",
+        f"{counted(left, 'more row is', 'more rows are')} left out here; `trueload runs export`"
+        " has all of them."
+        if left
+        else "",
     ]
     return replace(
         Grid(header, rows, left=frozenset(ENTRY_TEXTS)).columns(used),

@@ -18,7 +18,7 @@ from trueload.report.html.comparisons import MetricRatios
 from trueload.report.times import figure_text
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.summary import Summary
-from trueload.units import format_count, format_share, format_size
+from trueload.units import counted, format_count, format_share, format_size
 
 LOADS_MAX = 5
 VERDICTS = ("valid", "suspect", "invalid")
@@ -90,7 +90,7 @@ def _of_one(entry: Summary, section: LoadTable) -> Iterator[Tile]:
             spread = format_share((best - worst) / entry.score)
             yield Tile(spread, "spread, from worst to best", void=void)
     few = figures.largest_of
-    slowest = "slowest answer" if few is None else f"slowest of {format_count(few)} answers"
+    slowest = "slowest answer" if few is None else f"slowest of {counted(few, 'answer')}"
     for name, tile_label in (*((name, name) for name in BRIEF), ("max", slowest)):
         if text := figure_text(figures, name).partition(" (")[0]:
             yield Tile(text, tile_label, void=void)

@@ -74,7 +74,7 @@ def alone(entry: Summary, unit: Unit) -> list[str]:
 
 
 def in_turns(a: Summary, b: Summary) -> list[str]:
-    """Side B of `trueload ab` against side A, by the ratio of its table."""
+    """Side B of `trueload compare` against side A, by the ratio of its table."""
     found = ratio_of(a, b)
     _, old, new, ratio, within, _ = ratio_cells(found)
     figures = f"throughput {new} against {old}, ratio {ratio}{f', {within}' if within else ''}"
@@ -204,14 +204,14 @@ def across_words(runs: Sequence[Run]) -> str:
     """A warning that belongs to every comparison over time."""
     return (
         f"{len(runs)} runs are shown side by side. They were measured at different times, so that a"
-        " difference may be the machine's: `trueload ab` measures two in turns."
+        " difference may be the machine's: `trueload compare` measures two in turns."
     )
 
 
 def title_of(reports: Sequence[RunReport]) -> str:
     """What the page is called."""
     if len(reports) != 1:
-        return f"{len(reports)} runs compared"
+        return f"{len(reports)} runs diffd"
     return reports[0].run.title or reports[0].run.kind
 
 

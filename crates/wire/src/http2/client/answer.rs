@@ -6,14 +6,16 @@
 //!
 //! Must not know: how fields are encoded, and what a violation is counted as elsewhere.
 
+use crate::coding::Coding;
 use crate::exchange::Ending;
 
-/// The values that frame an answer.
+/// The values that frame an answer, and the coding of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     /// The status, 100 to 999; 0 for trailers.
     pub(super) status: u16,
     pub(super) length: Option<u64>,
+    pub(super) coding: Coding,
 }
 
 impl Head {
@@ -84,6 +86,10 @@ impl Fields {
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
             | b"upgrade" => stream("a field that is about the connection"),
             b"content-length" if !self.trailers => self.length(value),
+            b"content-encoding" if !self.trailers => {
+                self.head.coding.add(value);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -148,7 +154,7 @@ mod tests {
     fn a_header_section_is_read_as_rfc_9113_has_it() {
         use Ending::{Framing, H2Stream};
         let ok = (":status", "200");
-        let head = |status, length| Ok(Head { status, length });
+        let head = |status, length| Ok(Head { status, length, ..Head::default() });
         for (fields, expected) in [
             (&[ok][..], head(200, None)),
             (&[(":status", "103")], head(103, None)),

@@ -4,6 +4,7 @@ use super::answer::{Fields, Head};
 use super::input::Reading;
 use super::streams::{Stream, UNKNOWN};
 use super::{Client, Fault};
+use crate::content::{Ended, Needs};
 use crate::exchange::{Ending, Outcome};
 use crate::http1::client::end_stream;
 use crate::http2::frame::ErrorCode;
@@ -142,6 +143,7 @@ impl<T: Copy> Client<T> {
         reading: &mut Reading<'_, B, F>,
     ) {
         let Some(stream) = self.awaiting(number) else { return };
+        stream.coding = head.coding;
         let empty =
             matches!(head.status, 204 | 304) || reading.book.rules_of(&stream.tag).head_request;
         stream.status = head.status;
@@ -161,10 +163,8 @@ impl<T: Copy> Client<T> {
         let Some(stream) = self.awaiting(number) else { return };
         let Stream { tag, nth, status, first_byte_ns, left, unsent, .. } = *stream;
         let rules = reading.book.rules_of(&tag);
-        let streaming = reading.book.streaming();
-        let parts = streaming.map(|streaming| stream.body.end_stream(streaming));
-        let (as_expected, content) = stream.body.finish(rules.body.as_deref());
-        let content = content.filter(|_| streaming.is_none());
+        let needs = Needs { expected: rules.body.as_deref(), streaming: reading.book.streaming() };
+        let Ended { ending, content, stream: parts } = stream.body.end(needs);
         let location = stream.location.take();
         // Not kept: a stream is large to move.
         drop(self.take(nth));
@@ -179,10 +179,10 @@ impl<T: Copy> Client<T> {
         }
         let ending = if !rules.accepts(status) {
             Ending::Status
-        } else if !(as_expected || rules.head_request) {
-            Ending::Mismatch
-        } else {
+        } else if rules.head_request {
             Ending::Ok
+        } else {
+            ending
         };
         let ending = end_stream(reading.book, &tag, parts, ending);
         self.answered = true;

@@ -4,6 +4,7 @@ use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
 use super::{Blame, Client, Fault, NEVER_NS, Stage};
+use crate::content::Needs;
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
 use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_settings_ack};
 use crate::http2::read::{Data, Frame, Piece, Reader};
@@ -305,17 +306,18 @@ impl<T: Copy> Client<T> {
         let rules = reading.book.rules_of(&stream.tag);
         let mut stalls_at_ns = NEVER_NS;
         let streaming = reading.book.streaming();
+        let needs = Needs { expected: rules.body.as_deref(), streaming };
+        stream.body.take(bytes, stream.coding, needs);
         if let Some(streaming) = streaming {
-            stream.body.take_parts(streaming, bytes, ends);
+            if ends {
+                stream.body.end_chunk(streaming.rule);
+            }
             if rules.accepts(stream.status)
                 && let Some(arrived) = stream.body.note_parts(streaming)
             {
                 reading.book.note(&stream.tag, Event::Parts(arrived));
                 stalls_at_ns = stream.body.stalls_at_ns().unwrap_or(NEVER_NS);
             }
-        }
-        if streaming.is_none() || rules.body.is_some() {
-            stream.body.compare(bytes, rules.body.as_deref());
         }
         if reading.book.wants() == Wants::Content {
             reading.book.note(&stream.tag, Event::Body(bytes));

@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_block_that_only_inserts_is_recognised_and_the_table_is_made_up_for() {
         let inserting = [&[0x88, 0x76, 60][..], &[b'x'; 60]].concat();
-        let head = Head { status: 200, length: None };
+        let head = Head { status: 200, ..Head::default() };
         // 98 bytes each: so many have room.
         for (table_bytes, room) in [(4096, 41), (2048, 20), (5880, 60)] {
             let mut blocks = Blocks::default();
@@ -214,7 +214,8 @@ mod tests {
                 let mut fresh = Encoder::new(4096);
                 let encoder = if inserts_only { &mut fresh } else { &mut encoder };
                 let (bytes, fields) = block(encoder, which);
-                let expected = Head { status: 200, length: Some(u64::from(which)) };
+                let length = Some(u64::from(which));
+                let expected = Head { status: 200, length, ..Head::default() };
                 let mut decoded = Vec::new();
                 model
                     .decode(&bytes, 1 << 20, &mut |field| {

@@ -11,6 +11,7 @@
 use crate::message::Location;
 use std::collections::VecDeque;
 
+use crate::coding::Coding;
 use crate::content::BodyCheck;
 use crate::exchange::{Ending, Outcome};
 use crate::http2::window::{ReceiveWindow, SendWindow};
@@ -43,6 +44,8 @@ pub(super) struct Stream<T> {
     pub(super) first_byte_ns: u64,
     /// The missing bytes of the announced length; [`UNKNOWN`] if none was announced.
     pub(super) left: u64,
+    /// The coding of its content.
+    pub(super) coding: Coding,
     /// The amount that the peer may send.
     pub(super) receive: ReceiveWindow,
     /// The amount that we may send.
@@ -168,6 +171,7 @@ impl<T: Copy> Streams<T> {
             begun: false,
             first_byte_ns: 0,
             left: UNKNOWN,
+            coding: Coding::default(),
             receive: ReceiveWindow::new(receive),
             send: SendWindow::new(send),
             sent: 0,

@@ -21,7 +21,7 @@ from trueload.report.html.charts.theme import (
     series_colour,
 )
 from trueload.suites.steps import Search, Step
-from trueload.units import NS_PER_MS
+from trueload.units import NS_PER_MS, counted
 
 AROUND = 1.15  # the published curves are shown up to this multiple of our range
 
@@ -86,7 +86,8 @@ def crowd(
     return TitledChart(
         "clients",
         "Clients against the p95 of the receipt",
-        f"{len(names)} subjects, and {len(published)} published curves behind them.",
+        f"{counted(len(names), 'subject')}, and"
+        f" {counted(len(published), 'published curve')} behind them.",
         finished(alt.layer(*layers).resolve_scale(color="independent")),
         note,
     )

@@ -18,6 +18,7 @@ from trueload.report.html.charts.theme import (
     time_axis,
 )
 from trueload.report.html.curves import PercentilePoint
+from trueload.units import counted
 
 NINES_EXPR = (
     "datum.value < 3 ? '50' : datum.value < 11 ? '90' :"
@@ -57,7 +58,7 @@ def percentiles(
     return TitledChart(
         "percentiles",
         "Latency by percentile",
-        f"Latency from the quickest request to 99.99 % of {len(shown)} entries.",
+        f"Latency from the quickest request to 99.99 %: {counted(len(shown), 'entry', 'entries')}.",
         finished(chart),
         "A line ends where nothing more is known: too few requests, or some failed or never ended.",
     )

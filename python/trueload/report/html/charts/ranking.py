@@ -23,6 +23,7 @@ from trueload.report.html.charts.theme import (
 )
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.summary import Summary
+from trueload.units import counted
 
 BARS_MAX = 30
 FADED = 0.35
@@ -73,7 +74,7 @@ def ranking(section: LoadTable, palette: Palette | None = None) -> TitledChart |
     return TitledChart(
         "ranking",
         f"Ranking by {section.unit}",
-        f"Bars of {len(shown)} entries; the longest is {best.name}.",
+        f"Bars of {counted(len(shown), 'entry', 'entries')}; the longest is {best.name}.",
         finished(chart, height=ROW_PX * len(shown)),
         note.strip(),
     )

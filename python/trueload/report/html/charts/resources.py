@@ -22,7 +22,7 @@ from trueload.report.html.charts.theme import (
     named_rows,
     series_colour,
 )
-from trueload.units import format_share, format_size
+from trueload.units import counted, format_share, format_size
 
 BARS_MAX = 30
 # The offset of the generator's bar below the server's, and its opacity.
@@ -97,7 +97,7 @@ def both_ends(
     return TitledChart(
         "cpu",
         "CPU of both ends",
-        f"How busy server and {sender} were, of {len(shown)} entries.",
+        f"How busy server and {sender} were, of {counted(len(shown), 'entry', 'entries')}.",
         finished(alt.layer(*bars, full, *above), height=ROW_PX * len(shown)),
         f"Server / {sender}: the {sender}'s bar is the pale one. Upright: from here on that end had"
         " no time left.",
@@ -161,7 +161,7 @@ def _bytes_chart(
     return TitledChart(
         slug,
         title,
-        f"{title} of {len(found)} entries.",
+        f"{title} of {counted(len(found), 'entry', 'entries')}.",
         finished(alt.layer(bars, *above), height=ROW_PX * len(found)),
     )
 
@@ -199,7 +199,7 @@ def idle_memory(held: Sequence[IdleMemory], palette: Palette | None = None) -> T
     return TitledChart(
         "idle-memory",
         "Memory with idle connections",
-        f"Memory of {len(names)} servers against idle connections.",
+        f"Memory of {counted(len(names), 'server')} against idle connections.",
         finished(chart),
         "The slope is what each connection costs.",
     )

@@ -1,0 +1,37 @@
+"""Errors of functions name their arguments, not options of the command line."""
+
+from __future__ import annotations
+
+import pytest
+from trueload.api.wording import in_python
+from trueload.errors import UserError
+
+NAMES = ("connections", "requests", "expect_status", "limit", "threads", "wait", "search")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("--connections cannot be True", "connections= cannot be True"),
+        ("--connections and --requests exclude each other", "connections= and requests= exclude"),
+        ("invalid value for '-c' / '--connections': 'x'", "invalid value for connections=: 'x'"),
+        ("invalid value for '--connections' / '-c': 'x'", "invalid value for connections=: 'x'"),
+        ("add for example --limit 'p99<10ms'", "add for example limit='p99<10ms'"),
+        ("use --threads N", "use threads=N"),
+        ("use --threads 4 instead", "use threads=4 instead"),
+        ("longer than --wait 10m", "longer than wait='10m'"),
+        ("--expect-status is for", "expect_status= is for"),
+        ("(--search connections)", "(search= connections)"),
+        # What is no argument, and what a shell would get, stays.
+        ("write it to --json FILE", "write it to --json FILE"),
+        ("`trueload runs list --connections` shows", "`trueload runs list --connections` shows"),
+        ("see `trueload http --help`", "see help(trueload.http)"),
+        ("see `trueload suite run --help`", "see help(trueload.suite)"),
+        ("see `trueload compare --help`", "see help(trueload.ab)"),
+    ],
+)
+def test_an_option_is_named_as_an_argument(said: str, expected: str) -> None:
+    error = in_python(UserError(said, said), NAMES)
+    assert error.message.startswith(expected)
+    assert (str(error), error.hint) == (error.message, error.message)
+    assert error.__notes__ == [f"hint: {error.hint}"]
