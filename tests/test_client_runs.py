@@ -120,7 +120,7 @@ def test_what_both_ends_saw_is_in_the_record(world: World) -> None:
     shown = world.run("runs", "show", "last").out
     assert "1 pool of 2, 4 at once" in shown
     assert re.search(r"claims +\d+ ok; p50", shown)
-    assert "Client" in shown
+    assert "client" in shown
 
 
 def test_a_client_that_keeps_no_connections_is_measured_and_its_row_says_so(world: World) -> None:

@@ -358,7 +358,7 @@ def test_a_run_is_listed_shown_and_exported(
     run_id = listed[0]["id"]
     assert run_id in trueload.run("runs", "list").out
 
-    shown = trueload.run("runs", "show", run_id)
+    shown = trueload.run("runs", "show", run_id, "--why")
     for name in CHECKS:
         assert name in shown.out
     whole = trueload.run("runs", "show", run_id[:-1], "--json").json()

@@ -37,7 +37,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_figures_of_a_run_of_one_trial_are_listed(
+def test_figures_of_alike_trials_are_listed_the_newest_first(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bound = GOOD.model_copy(update={"lower_bound": True})
@@ -54,11 +54,11 @@ def test_figures_of_a_run_of_one_trial_are_listed(
     assert head == ["run", "kind", "rows", "state", "throughput", "p99", "verdict", "what"]
     listed = [line[2:] for line in lines]
     assert listed == [
-        ["1", "finished", "10,000/s", "1.00", "ms", "valid", "one"],
-        ["1", "finished", "≥", "10,000/s", "1.00", "ms", "valid", "(lower", "bound)", "bound"],
-        ["3", "finished", "three"],
-        ["1", "finished", "invalid", "refused"],
         ["0", "finished", "none"],
+        ["1", "finished", "invalid", "refused"],
+        ["3", "finished", "10,000/s", "1.00", "ms", "valid", "three"],
+        ["1", "finished", "≥", "10,000/s", "1.00", "ms", "valid", "(lower", "bound)", "bound"],
+        ["1", "finished", "10,000/s", "1.00", "ms", "valid", "one"],
     ]
 
 

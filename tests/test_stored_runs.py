@@ -46,7 +46,7 @@ def test_each_run_is_shown_and_exported_whole(archive: Path, trueload: Trueload)
     runs = unpack(archive, trueload)
     assert {run["kind"] for run in runs} == {"http", "search", "ab", "ws", "tcp", "udp", "suite"}
     for run in runs:
-        shown = trueload.run("runs", "show", run["id"])
+        shown = trueload.run("runs", "show", run["id"], "--why")
         assert (shown.code, shown.err) == (0, ""), shown
         assert "cannot be read" not in shown.out
         exported = trueload.run("runs", "export", run["id"]).json()

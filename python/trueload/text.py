@@ -1,4 +1,4 @@
-"""Makes text that may come from anywhere fit for a terminal.
+"""Makes text that may come from anywhere fit for a terminal: inert, and as wide as one.
 
 Peers, manifests and file names decide what is in records. So control characters and escape
 sequences are removed before a terminal sees them. Pure.
@@ -9,8 +9,17 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
+import textwrap
 import unicodedata
 from collections.abc import Sequence
+from typing import Any
+
+WIDTH = 80
+LABEL_WIDTH = 13
+REASON_LINES = 2  # the rest of a reason is in `trueload runs show --why`
+APART = "   "
+"""What stands between the figures of a line, which breaks there first."""
+_GLUE = "\0"  # stands for a blank at which a line does not break
 
 # ECMA-48: control sequences (CSI), control strings (OSC, DCS, SOS, PM, APC) up to their end, and
 # escapes of a single function. CSI and control strings may also begin with one 8-bit character.
@@ -55,3 +64,26 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def labelled(label: str, text: str) -> list[str]:
+    """A label and its text, as lines that fit a terminal; none for an empty text."""
+    if not text:
+        return []
+    room = WIDTH - LABEL_WIDTH
+    parts = [part.replace(" ", _GLUE) if len(part) <= room else part for part in text.split(APART)]
+    first, *more = _wrapped(APART.join(parts), room)
+    lines = [f"{label:<{LABEL_WIDTH}}{first}", *(f"{'':<{LABEL_WIDTH}}{each}" for each in more)]
+    return [line.replace(_GLUE, " ") for line in lines]
+
+
+def folded(
+    line: str, most: int | None = None, indent: str = "    ", *, width: int = WIDTH
+) -> list[str]:
+    """A line, wrapped to fit a terminal; of more than ``most`` lines the rest is cut off."""
+    return _wrapped(line, width, subsequent_indent=indent, max_lines=most, placeholder=" …")
+
+
+def _wrapped(text: str, width: int, **more: Any) -> list[str]:
+    # A word that is too long, such as a URL, stays whole: it may be copied.
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False, **more)

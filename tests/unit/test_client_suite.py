@@ -198,7 +198,7 @@ def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None
     text = table.text([one], width=None, published=False)
     header, row = text.splitlines()[2:4]
     assert re.split(r"  +", header)[:6] == [
-        *("Client", "Pool Count", "Pool Size", "Concurrency", "Req/sec", "Error %")
+        *("client", "pools", "size", "at once", "Req/sec", "Error %")
     ]
     assert row.split()[:6] == ["c/a", "1", "32", "1024", "20000", "0.0"]
     assert "c/b, 1 pool of 256, 1,024 at once: errors: 15,920 of 20,000" in text

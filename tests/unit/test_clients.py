@@ -14,7 +14,12 @@ from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.request.exchange import WsBroadcast
 from trueload.request.traffic import Traffic
 from trueload.request.values import Request
-from trueload.search.broadcast_rows import clients_header, clients_line, is_published, shootout_line
+from trueload.search.broadcast_rows import (
+    clients_header,
+    clients_lines,
+    is_published,
+    shootout_line,
+)
 from trueload.search.decide import NoSafeLoad, Outcome, SafeLoad, Step, Try, decide
 from trueload.search.execute import SearchPlan, make_clients, outcome, spec_at, take
 from trueload.search.judge import confirming_messages, judge_broadcast
@@ -182,10 +187,10 @@ def test_the_original_shows_neither_the_step_that_crossed_the_limit_nor_what_fol
 
 
 def test_rows_stand_under_their_header() -> None:
-    line = clients_line(take(PLAN, Try(1_000, "bracket"), received(100)))
+    line = clients_lines(take(PLAN, Try(1_000, "bracket"), received(100)))[0]
     header = clients_header().splitlines()[-1]
     assert line.endswith("bracket, kept")
-    for name, cell in (("clients", "1,000"), ("p95", "100 ms"), ("deliveries/s", "1,000")):
+    for name, cell in (("clients", "1,000"), ("receipt", "100 ms"), ("lost", "0")):
         at = header.index(name) + len(name)
         assert line[:at].endswith(cell), name
 

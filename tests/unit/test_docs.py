@@ -105,8 +105,8 @@ def test_the_manifest_page_explains_every_key() -> None:
     assert set(MANIFEST_KEYS) - {"variants"} <= documented
 
 
-def test_the_report_page_lists_every_exit_code() -> None:
-    documented = re.findall(r"^\| (\d+) \|", read("docs/reading-a-report.md"), re.MULTILINE)
+def test_the_page_on_ci_lists_every_exit_code() -> None:
+    documented = re.findall(r"^\| (\d+) \|", read("docs/ci.md"), re.MULTILINE)
     assert [int(code) for code in documented] == sorted([*ExitCode, EXIT_CODE_BROKEN_PIPE])
 
 

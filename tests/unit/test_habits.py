@@ -80,7 +80,7 @@ REFUSED = [
     ("http -n 100 -A text/html URL", "or -H 'Accept: …'"),
     ("http -n 100 -D body.txt URL", "--body-file FILE"),
     ("http -n 100 -U me URL", "User-Agent"),
-    ("http -n 100 -o csv URL", "use --format csv"),
+    ("http -n 100 -o csv URL", "endings are .html (the report), .xml (JUnit)"),
     ("http -n 100 -h2 URL", "use --http 2"),
     ("http -n 100 -cpus 1 URL", "-cpus of hey (threads): use --threads N"),
     ("http -n 100 -disable-keepalive URL", "(a connection per request): use --close"),
@@ -104,7 +104,8 @@ REFUSED = [
     ("http -q 100 -z 1s URL", "use --rate 5k/s"),
     ("http --no-tui -z 1s URL", "use --no-live"),
     ("http --output-format json -z 1s URL", "use --format json"),
-    ("http -z 1s --output a.txt URL", "use --json FILE"),
+    ("http -z 1s --output a.txt URL", "--format prints the result"),
+    ("http -z 1s -o no-folder/a.html URL", "name another file"),
     ("http --json -z 1s URL", "its value is missing: write --json FILE"),
     ("http --latency-correction -z 1s URL", "with --rate it always is"),
     ("http --disable-keepalive -n 50 URL", "use --close"),
@@ -190,7 +191,6 @@ REFUSED = [
     ("http -I -n 10 URL", "use -X HEAD"),
     ("http --head URL", "use -X HEAD"),
     ("http -v -n 10 URL", "see the whole of a run in its --json FILE"),
-    ("http -o x.html -n 10 URL", "answers are not kept"),
     ("http --compressed -n 10 URL", "use -H 'Accept-Encoding: gzip'"),
     ("http -b a=b -n 10 URL", "use -H 'Cookie: name=value'"),
     ("http --cookie a=b URL", "use -H 'Cookie: name=value'"),
@@ -310,6 +310,7 @@ TAKEN = [
     ("ws :9/ws", "ws://localhost:9/ws"),
     ("tcp://127.0.0.1:9", "tcp://127.0.0.1:9"),
     ("udp://127.0.0.1:9 -c 2", "udp://127.0.0.1:9"),
+    ("http -o x.json --output x.md -n 10 URL", URL),
 ]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from samples import OK, counts, good_record, staged
 from trueload.report.result import result_lines
-from trueload.verdict.limit import limit_text
+from trueload.text import labelled
+from trueload.verdict.limit import bottleneck_text
 
 GOOD = good_record()
 
@@ -32,35 +33,21 @@ RATE_PER_S = OK / (GOOD.window.window_ns / 1e9)
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        (ends(0.97), "the server: its busiest thread was busy for 97 % of the time"),
-        (ends(0.9), "the server: its busiest"),
+        (ends(0.97), "server saturated: server 97 %, generator"),
+        (ends(0.9), "server saturated: server 90 %"),
         # The same as `generator-limit` says.
-        (ends(0.97, 0.99), "the server: its busiest"),
-        (
-            ends(0.956, 0.941),
-            "both ends: the generator's busiest thread was busy for 94.1 % of the time,"
-            " the server's for 95.6 %",
-        ),
-        (
-            ends(0.7, 0.94),
-            "the generator: its busiest thread was busy for 94 % of the time,"
-            " the server's for 70 %",
-        ),
-        (
-            ends(0.4),
-            "not the server's CPU (its busiest thread was busy for 40 % of the time): more",
-        ),
-        (
-            {**ends(0.34), **at_a_rate(RATE_PER_S)},
-            "not reached: the server kept up, its busiest thread was busy for 34 % of the time",
-        ),
+        (ends(0.97, 0.99), "server saturated"),
+        (ends(0.956, 0.941), "both ends saturated: server 95.6 %, generator 94.1 %"),
+        (ends(0.7, 0.94), "generator saturated: server 70 %, generator 94 %"),
+        (ends(0.4), "not the server's CPU (server 40 %, generator"),
+        ({**ends(0.34), **at_a_rate(RATE_PER_S)}, "none, the server kept up: server 34 %"),
     ],
 )
-def test_it_is_said_what_was_the_limit(changes: dict[str, Any], expected: str) -> None:
+def test_it_is_said_what_the_bottleneck_was(changes: dict[str, Any], expected: str) -> None:
     record = good_record(**changes)
-    text = limit_text(record)
+    text = bottleneck_text(record)
     assert text.startswith(expected)
-    assert f"limit        {text}" in result_lines(record)
+    assert set(labelled("bottleneck", text)) < set(result_lines(record))
 
 
 @pytest.mark.parametrize(
@@ -84,5 +71,5 @@ def test_it_is_said_what_was_the_limit(changes: dict[str, Any], expected: str) -
 )
 def test_nothing_is_said_where_nobody_can_know(changes: dict[str, Any]) -> None:
     record = good_record(**changes)
-    assert limit_text(record) == ""
+    assert bottleneck_text(record) == ""
     assert not [line for line in result_lines(record) if line.startswith("limit ")]

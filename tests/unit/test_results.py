@@ -108,7 +108,7 @@ def test_a_terminal_shows_text_as_text() -> None:
 def test_a_result_is_told_in_one_line_and_in_full() -> None:
     assert "valid" in repr(GOOD)
     assert repr(GOOD).startswith("<http://127.0.0.1:8080/: ")
-    assert str(GOOD).splitlines()[-1].split() == ["verdict", "valid"]
+    assert str(GOOD).splitlines()[2].split() == ["verdict", "valid"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

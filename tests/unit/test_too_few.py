@@ -100,7 +100,7 @@ def surfaces_of(store: Store, run: Run) -> Iterator[tuple[str, str]]:
     for record in records[:2]:
         yield "text", "\n".join(result_lines(record))
     yield "trials", "\n".join(repeated_lines(records[:3]))
-    yield "runs show", "\n".join("\n".join(_row_lines(row)) for row in rows)
+    yield "runs show", "\n".join("\n".join(_row_lines(row, why=True)) for row in rows)
     yield "Markdown", "".join(export(run, rows, "markdown"))
     yield "report", seen(html(store, run))
     with suppress(UserError):  # runs without a result in Python

@@ -31,7 +31,7 @@ from trueload.record.schema import Record, RecordPlan, Status, Warmup
 from trueload.stats import Distribution, decode_histogram
 from trueload.verdict import judge
 from trueload.verdict.backlog import check_backlog
-from trueload.verdict.limit import limit_text
+from trueload.verdict.limit import bottleneck_text
 from trueload.verdict.stall import open_loop_ns
 from trueload.verdict.stretches import PARTS, largest_change
 
@@ -365,7 +365,7 @@ def test_one_percent_above_capacity_is_told(capacity: float, seconds: float) -> 
     assert check.status == "warn", check
     assert carried is not None, check
     assert int(carried[1].replace(",", "")) == pytest.approx(capacity, rel=0.001)
-    assert limit_text(record) == ""
+    assert bottleneck_text(record) == ""
 
 
 def test_short_parts_do_not_make_even_answers_look_random() -> None:
@@ -378,7 +378,7 @@ def test_nothing_keeps_up_whose_latency_rises_all_the_time() -> None:
         queue = Queue(200, 30, 1)
         queue.judged = False
         record = queue.at_once(partial(rising, rises))
-        text = limit_text(record.model_copy(update={"verdict": "valid"}))
+        text = bottleneck_text(record.model_copy(update={"verdict": "valid"}))
         assert ("kept up" in text) is said, text
 
 

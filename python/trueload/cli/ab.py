@@ -24,11 +24,17 @@ from trueload.commands.output import (
     report_shortfall,
     write_json,
 )
+from trueload.commands.result_files import write_result
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode
+from trueload.record.schema import Record
+from trueload.record.turn import Turn
 from trueload.report.ab import PairedTrials, compared, paired_json, paired_lines
 from trueload.report.colour import write_lines
-from trueload.report.compare import render
+from trueload.report.compare import ratio_grid, render
+from trueload.report.export import measured_row
+from trueload.report.export.markdown import markdown_lines
+from trueload.store.rows import Row
 
 HELP = """Compare two servers by pairs of trials, in random order within each pair.
 
@@ -71,12 +77,27 @@ def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:
     as_text = job.format == "text"
     talk = replace(first, format=job.format).talk()
     write_lines(talk, [*paired_lines(done), *saved.lines()])
-    unwritten = write_json(first.given.json_path, paired_json(done, saved.run_id))
+    whole = paired_json(done, saved.run_id)
+    unwritten = write_result(
+        first.given,
+        saved,
+        f"{done.names[1]} against {done.names[0]}",
+        whole,
+        [_row(number, done, turn, record) for number, (turn, record) in enumerate(done.taken, 1)],
+        done.rulings,
+        table=markdown_lines(ratio_grid(done.ratios)),
+    )
     if job.format == "json":
-        write_json(Path("-"), paired_json(done, saved.run_id))
+        write_json(Path("-"), whole)
     elif not as_text:
         sys.stdout.write(render(compared(done), job.format))
     report_rulings(done.rulings)
     for turn, record in done.taken:
         report_shortfall(job.jobs["ab".index(turn.letter)], [record])
-    return saved.report_unsaved(unwritten)
+    return saved.report_unsaved(*unwritten)
+
+
+def _row(number: int, done: PairedTrials, turn: Turn, record: Record) -> Row:
+    subject = done.names["ab".index(turn.letter)]
+    labels = {"subject": subject, "side": turn.letter, "pair": str(turn.pair)}
+    return measured_row(number, record, labels)

@@ -35,7 +35,9 @@ def with_port(words: Sequence[str]) -> list[str]:
 
 
 def _with_command(words: Sequence[str], commands: Collection[str]) -> list[str]:
-    match list(words):
+    # Of hey; the parser would take it for -h, as -o has a value.
+    words = ["--host" if word == "-host" else word for word in words]
+    match words:
         case ["version" | "-v"]:
             return ["--version"]
         case [*path, "help"] if len(path) < 2:
@@ -50,7 +52,7 @@ def _with_command(words: Sequence[str], commands: Collection[str]) -> list[str]:
             urls = [word for word in rest if _SCHEME.match(word)]
             if urls and not set(commands) & set(rest):
                 return [_command_for(urls[0]), *words]
-    return list(words)
+    return words
 
 
 def _command_for(address: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
@@ -16,12 +16,14 @@ from typing import Annotated, cast
 import typer
 
 from trueload.cli import compare, runs_delete
+from trueload.commands.declarations import with_options
+from trueload.commands.measure_options import ShowOptions
 from trueload.commands.options import AsJsonOption, OutputOption, check_writable
 from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
 from trueload.record import figures
-from trueload.record.bound import at_least
+from trueload.record.bound import at_least, verdict_text
 from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.report import apachebench, table
 from trueload.report.ab import paired_lines, stored_pairs
@@ -33,16 +35,18 @@ from trueload.report.result import result_lines
 from trueload.report.sheets import trials_sheet
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
-from trueload.report.times import quantile_text
+from trueload.report.times import figure_text, quantile_text
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.search.result import read_plan, read_steps, search_lines
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.store.runs import Store
+from trueload.suites.figures import figures as figures_of
+from trueload.suites.figures import together
 from trueload.suites.load_tables import LoadTable, tabulate
 from trueload.suites.summary import collect
-from trueload.text import plain
+from trueload.text import folded, plain
 from trueload.units import format_count
-from trueload.verdict import CHECKS
+from trueload.verdict import CHECKS, decide, is_lower_bound, worst_checks
 
 RunArgument = Annotated[
     str,
@@ -54,9 +58,15 @@ RunArgument = Annotated[
 ]
 
 
+WhyOption = Annotated[
+    bool, typer.Option("--why", help="Explain each check, with what to do about it.")
+]
 CommandOption = Annotated[
     bool, typer.Option("--command", help="Print only the command that repeats the run.")
 ]
+OF_SEVERAL = ("suite", "search", "ab")
+"""Kinds of runs whose trials differ, so that a median says nothing."""
+TRIALS_MAX = 100  # more would make the list slow
 LISTED = ("run", "kind", "rows", "state", "throughput", "p99", "verdict", "what")
 
 
@@ -110,7 +120,7 @@ def register(app: typer.Typer) -> None:
 
 
 def list_runs(as_json: AsJsonOption = False) -> int:
-    """List the stored runs, oldest first.
+    """List the stored runs, the newest first; of several trials the medians.
 
     Example: trueload runs list
     """
@@ -122,7 +132,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
             sys.stderr.write("nothing has been measured yet\n")
         else:
             tags = store.tags()
-            cells = tuple(_run_cells(store, run, tags) for run in runs)
+            cells = tuple(_run_cells(store, run, tags) for run in reversed(runs))
             listed = text_lines(Grid(LISTED, cells))
             sys.stdout.writelines(f"{line}\n" for line in listed)
         _report_damage(store, damaged)
@@ -130,7 +140,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
 
 
 def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the cells in the order of ``LISTED``; only runs of one trial have figures."""
+    """Return the cells in the order of ``LISTED``; only runs of alike trials have figures."""
     shown = ("", "", "")
     record = store.only_record(run)
     if record is not None:
@@ -138,10 +148,23 @@ def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ..
         rate = "" if per_s is None else at_least(f"{format_count(per_s)}/s", record.lower_bound)
         p99 = quantile_text(figures.latency(record).figures.at("p99"))
         shown = (rate, p99, record.verdict_text)
+    elif run.kind not in OF_SEVERAL and 1 < run.row_count <= TRIALS_MAX:
+        shown = _medians([row.record for row in store.rows(run) if isinstance(row, Row)])
     names = "".join(f"[{name}] " for name, of in tags.items() if of == run.id)
     what = f"{names}{plain(run.title, 80)}"
     kind = "compare" if run.kind == "ab" else run.kind
     return (run.id, kind, str(run.row_count), run.state, *shown, what)
+
+
+def _medians(records: Sequence[Record | None]) -> tuple[str, str, str]:
+    """The cells of repeated trials."""
+    found = [record for record in records if record is not None]
+    if not found:
+        return ("", "", "")
+    checks, middle = worst_checks(found), together([figures_of(record, {}) for record in found])
+    bound, per_s = is_lower_bound(checks), middle.ok_per_s
+    rate = "" if per_s is None else at_least(f"{format_count(per_s)}/s", bound)
+    return rate, figure_text(middle, "p99"), verdict_text(decide(checks), bound)
 
 
 def tag_run(
@@ -174,13 +197,21 @@ def tag_run(
     return ExitCode.OK
 
 
+@with_options(ShowOptions)
 def show_run(
-    run: RunArgument, as_json: AsJsonOption = False, command: CommandOption = False
+    run: RunArgument,
+    given: ShowOptions,
+    as_json: AsJsonOption = False,
+    command: CommandOption = False,
+    why: WhyOption = False,
 ) -> int:
-    """Show a run: its results, and each check with what to do about it.
+    """Show a run: its results, and with --why each check with what to do about it.
 
-    Example: trueload runs show last
+    Example: trueload runs show last --why
     """
+    is_markdown = given.format == "markdown"
+    if is_markdown and (as_json or command or why):
+        raise UserError("--format markdown shows the tables alone", "leave out the other options")
     with Store.open() as store:
         found = store.find_run(run)
         if command:
@@ -190,6 +221,9 @@ def show_run(
             more = {} if tables is None else {"tables": rows_json(tables)}
             sys.stdout.writelines(whole_json(found, store.rows(found), more))
             return ExitCode.OK
+        if is_markdown:
+            sys.stdout.writelines(_markdown(store, found))
+            return ExitCode.OK
         lines = [*_run_head(found), *_search_lines(store, found), *_suite_lines(store, found)]
         sys.stdout.write("\n".join(lines) + "\n")
         write_lines(sys.stdout, _pair_lines(store, found))
@@ -198,9 +232,17 @@ def show_run(
             if isinstance(row, DamagedRow):
                 damaged.append(row)
             sys.stdout.write("\n")
-            write_lines(sys.stdout, _row_lines(row))
+            write_lines(sys.stdout, _row_lines(row, why=why))
         _report_damage(store, damaged)
     return ExitCode.OK
+
+
+def _markdown(store: Store, run: Run) -> Iterable[str]:
+    """The ranked tables of a suite, or the trials of another run."""
+    tables = _tables(store, run) if run.kind == "suite" else None
+    if tables is None:
+        return export(run, store.rows(run), "markdown")
+    return table.markdown(tables, published=False), apachebench.markdown_text(tables)
 
 
 def _show_command(run: Run) -> int:
@@ -333,14 +375,15 @@ def _suite_lines(store: Store, run: Run) -> list[str]:
     return ["", *(text for text in shown if text)]
 
 
-def _row_lines(row: Row | DamagedRow) -> list[str]:
+def _row_lines(row: Row | DamagedRow, *, why: bool) -> list[str]:
     if isinstance(row, DamagedRow):
         return [plain(str(row))]
     labels = " ".join(row.labels.values())
     title = plain(f"row {row.number}  {row.key or labels}".rstrip())
     if row.record is None:
         return [title, f"{row.outcome}: {plain(row.reason or '')}"]
-    return [title, *result_lines(row.record), "checks", *check_lines(row.record)]
+    checks = ["checks", *check_lines(row.record)] if why else []
+    return [title, *result_lines(row.record, whole=why), *checks]
 
 
 def check_lines(record: Record) -> list[str]:
@@ -352,15 +395,14 @@ def check_lines(record: Record) -> list[str]:
     for check in record.checks:
         if check.status == "n/a":
             continue
-        lines.append(f"  {check.status:<4} {check.name}: {plain(check.why)}")
-        explanation = CHECKS.get(check.name)
-        if explanation is None:
-            continue
-        lines.append(f"       {explanation.meaning}")
-        if check.status in REPORTED_STATUSES:
-            lines.append(f"       What to do: {explanation.remedy_for(record)}")
+        told = [f"  {check.status:<4} {check.name}: {plain(check.why)}"]
+        if (explanation := CHECKS.get(check.name)) is not None:
+            told.append(f"       {explanation.meaning}")
+            if check.status in REPORTED_STATUSES:
+                told.append(f"       What to do: {explanation.remedy_for(record)}")
+        lines += [line for each in told for line in folded(each, indent=" " * 7)]
     others = [plain(check.name) for check in record.checks if check.status == "n/a"]
-    return [*lines, f"  n/a: {', '.join(others)}"] if others else lines
+    return [*lines, *folded(f"  n/a: {', '.join(others)}")] if others else lines
 
 
 def _report_damage(store: Store, damaged: list[DamagedRow]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import typer
 
@@ -16,17 +16,20 @@ from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_new import new_suite
 from trueload.commands.flags import command
 from trueload.commands.options import check_writable
+from trueload.commands.result_files import Written, write_files
 from trueload.commands.suite import STDOUT, SuiteJob, execute, read_suite, start_suite, talk
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt
 from trueload.report import apachebench, table
 from trueload.report.export.csv import csv_lines
+from trueload.report.export.junit import Case, Kind
+from trueload.report.export.markdown import markdown_lines
 from trueload.report.suite_json import suite_json
 from trueload.store.rows import Run
 from trueload.store.runs import StoreError
 from trueload.suites.execute import Execution, HostsLostError
-from trueload.suites.load_tables import LoadTable, tabulate
+from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
 from trueload.suites.summary import collect
 
 
@@ -79,7 +82,45 @@ def _show_saved(
         rows = work.store.rows(run)
         return suite_json(run, work.plan, tables, collected.checks, collected.damaged, rows)
 
-    return tables, _show(tables, pieces, shown)
+    unwritten = [_show(tables, pieces, shown), *_write_files(work, run, tables, pieces, shown)]
+    return tables, next(filter(None, unwritten), None)
+
+
+def _write_files(
+    work: Execution,
+    run: Run,
+    tables: Sequence[LoadTable],
+    pieces: Callable[[], Iterable[str]],
+    shown: SuiteJob,
+) -> list[UserError]:
+    """Write the files of ``-o``: a summary has the first table, and what is not ranked."""
+    if not shown.given.output:
+        return []
+    first, *others = tables
+    apart = [f"{s.cell.subject.name}: {s.why}" for s in (*first.invalid, *first.unmeasured)]
+    more = [f"{len(others)} more tables, after {first.title}"] if others else []
+    rows = table.grid(first, first.ranked, published=False)
+    result = Written(
+        title=f"{run.title}: {run_verdict(tables) or 'nothing measured'}",
+        told=[*more, *apart],
+        table=list(markdown_lines(rows)) if first.ranked else [],
+        cases=list(_cases(tables)),
+        whole=pieces,
+        rows=lambda: work.store.rows(run),
+        run_id=run.id,
+    )
+    return write_files(shown.given.output, result)
+
+
+def _cases(tables: Iterable[LoadTable]) -> Iterator[Case]:
+    """A case for each subject under each load: traps and what cannot be measured are skipped."""
+    kinds: dict[str, Kind] = {"invalid": "failure", "failed": "error"}
+    for one in tables:
+        for each in one.everything:
+            outcome = each.verdict or each.outcome
+            left_out = each.trap or outcome in ("skipped", "unsupported")
+            kind = "skipped" if left_out else kinds.get(outcome)
+            yield Case(one.title, each.cell.subject.name, kind, each.why, outcome)
 
 
 def exit_code(tables: Iterable[LoadTable]) -> ExitCode:

@@ -182,9 +182,7 @@ _TABLE = """
 -g | ab | a file for gnuplot | use --json FILE
 -e | ab, or of curl | percentiles as CSV, or Referer | use --format csv or -H 'Referer: …'
     (--header)
--o | hey, k6, or of curl | output | use --format csv, or --json FILE; answers are not kept
 --out | k6 | output | use --json FILE, or --format csv
---output | oha, vegeta, or of curl | output | use --json FILE; answers are not kept
 --csv | locust | output | use --format csv
 --summary-export | k6 | output | use --json FILE
 -j | autocannon | JSON | use --format json, or --json FILE

@@ -23,6 +23,7 @@ from trueload.request.url import Url
 from trueload.search.execute import SearchPlan
 from trueload.store.rows import Run, RunState
 from trueload.store.runs import Store, StoreError
+from trueload.text import labelled
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
@@ -104,6 +105,7 @@ class RunWriter(Closeable):
         self._run = run
         self._ended = False
         self._partial = False
+        self._doubted = False
         self.error: StoreError | None = None
 
     def close(self) -> None:
@@ -139,12 +141,16 @@ class RunWriter(Closeable):
         """Say where the run is kept, if it is."""
         if self.run_id is None:
             return []
-        return [f"{'saved':<13}{self.run_id}   (trueload runs show {self.run_id})"]
+        show = f"trueload runs show {self.run_id}"
+        if self._doubted:
+            return [*labelled("why", f"{show} --why"), *labelled("saved", self.run_id)]
+        return labelled("saved", f"{self.run_id}   ({show})")
 
     def add(
         self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
         self._partial = self._partial or record.partial
+        self._doubted = self._doubted or record.verdict != "valid"
         if self._store is not None and self._run is not None and self.error is None:
             try:
                 self._store.add_record(self._run, record, key=key, labels=labels)
@@ -161,9 +167,9 @@ class RunWriter(Closeable):
             except StoreError as error:
                 self.error = error
 
-    def report_unsaved(self, unwritten: UserError | None = None) -> bool:
+    def report_unsaved(self, *unwritten: UserError | None) -> bool:
         """Report what was not saved or written; return whether everything was."""
-        failed = [error for error in (unwritten, self.error) if error is not None]
+        failed = [error for error in (*unwritten, self.error) if error is not None]
         for error in failed:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return not failed

@@ -18,7 +18,7 @@ from trueload.commands.job import Job, Workload
 from trueload.commands.late_hosts import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.measure_options import MeasureOptions
-from trueload.commands.options import check_one_stdout, read_metrics
+from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
 from trueload.commands.place_options import (
     check_allowed_losses,
     check_local_addresses,
@@ -67,6 +67,7 @@ def measuring(read_workload: Callable[..., Workload]) -> Callable[..., Job]:
 def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
     check_one_stdout(given.json_path, given.format)
+    check_result_files(given.output, saved=not given.no_save)
     placement = read_placement(**take_flags(read_placement, more_flags))
     check_dry_run(given.dry_run, placement)
     check_web(given)

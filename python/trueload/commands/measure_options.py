@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import (
+    FILE,
     FLAG,
     JSON_FILE,
     Settings,
@@ -22,6 +23,7 @@ PORT_MAX = 65_535
 OutputFormat = Literal["text", "json", "csv", "markdown"]
 WsFormat = Literal["text", "json", "csv", "markdown", "shootout"]
 CompareFormat = Literal["text", "markdown", "junit", "json"]
+ShowFormat = Literal["text", "markdown"]
 SearchAxis = Literal["rate", "connections"]
 
 SEARCH, OUTPUT = "Search, thresholds and repetitions", "Output"
@@ -35,6 +37,16 @@ def _port(text: str) -> int:
 
 
 PORT = Unit("[PORT]", _port, keyword="Number")
+
+
+class ShowOptions(Settings, group=OUTPUT):
+    """How a stored run is shown."""
+
+    format: ShowFormat = option(
+        one_of(*get_args(ShowFormat)),
+        "Output format; markdown has the tables of a suite, or the trials of another run.",
+        default="text",
+    )
 
 
 class SearchOptions(Settings, group=SEARCH):
@@ -98,6 +110,19 @@ class JsonOptions(Settings, group=OUTPUT):
     )
 
 
+class FilesOptions(Settings, group=OUTPUT):
+    """The result in files."""
+
+    output: tuple[Path, ...] = option(
+        FILE,
+        "Write the result to FILE, as its ending says: .html (the report), .xml (JUnit), .md (a"
+        " summary of at most 15 lines), .csv, .json or .parquet; repeatable.",
+        "Write a .html, .xml, .md, .csv or .json file",
+        short="-o",
+        several=True,
+    )
+
+
 class LiveOptions(Settings, group=OUTPUT):
     """What is shown meanwhile."""
 
@@ -110,7 +135,7 @@ class LiveOptions(Settings, group=OUTPUT):
     )
 
 
-class ResultOptions(LiveOptions, JsonOptions, JudgingOptions, group=OUTPUT):
+class ResultOptions(LiveOptions, JsonOptions, FilesOptions, JudgingOptions, group=OUTPUT):
     """What happens with the result of any measurement."""
 
     quiet: bool = option(

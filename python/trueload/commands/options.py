@@ -11,6 +11,7 @@ import typer
 
 from trueload.commands.declarations import with_options
 from trueload.errors import UserError
+from trueload.extras import require
 from trueload.files import outputs
 from trueload.metrics.options import MetricsOptions
 from trueload.units import format_cpu_list
@@ -42,6 +43,28 @@ def check_writable(path: Path | None, option: str = "--json") -> None:
         raise UserError(
             f"{option} {path} cannot be written: {error.strerror}", "name another file"
         ) from error
+
+
+def check_result_files(paths: Sequence[Path], *, saved: bool = True) -> None:
+    """Raise ``UserError`` for a file of ``-o`` whose form is unknown, or that cannot be written."""
+    for path in paths:
+        ending = path.suffix.lower()
+        if ending not in (".html", ".xml", ".md", ".csv", ".json", ".parquet"):
+            raise UserError(
+                f"-o {path} does not say what to write: its ending is not known",
+                "endings are .html (the report), .xml (JUnit), .md (a summary), .csv, .json and"
+                " .parquet; --format prints the result",
+            )
+        check_writable(path, "-o")
+        if ending == ".html" and not saved:
+            raise UserError(
+                f"-o {path} and --no-save cannot be used together: a report is of a stored run",
+                "leave out --no-save",
+            )
+        if ending == ".html":
+            require("report", f"-o {path}", "altair", "jinja2", "vl_convert")
+        if ending == ".parquet":
+            require("parquet", f"-o {path}", "pyarrow")
 
 
 @with_options(MetricsOptions)

@@ -187,7 +187,7 @@ def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
     return f"does the server speak WebSocket at {path}, in this dialect?"
 
 
-def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
+def write_json(path: Path | None, value: Mapping[str, Any]) -> UserError | None:
     """Write the result as one JSON object, if asked for; to stdout for ``-``.
 
     Returns the error if it could not be written. It is reported last, after the result.

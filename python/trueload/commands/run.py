@@ -34,8 +34,8 @@ from trueload.commands.output import (
     notes_of,
     report_rulings,
     report_shortfall,
-    write_json,
 )
+from trueload.commands.result_files import write_result
 from trueload.commands.search import run_search
 from trueload.commands.server_place import with_server
 from trueload.engines.engine import find_engine
@@ -124,9 +124,10 @@ def _show(job: Job, done: JobResult) -> bool:
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
     write_lines(job.talk(), [*lines, *saved.lines()])
     whole = result_json(records, saved.run_id)
-    unwritten = write_json(job.given.json_path, whole)
     rows = [measured_row(number, record) for number, record in enumerate(records, 1)]
+    name = f"trueload {job.workload.kind} {job.spec.url}"
+    unwritten = write_result(job.given, saved, name, whole, rows, done.rulings)
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     report_rulings(done.rulings)
     report_shortfall(job, records)
-    return saved.report_unsaved(unwritten)
+    return saved.report_unsaved(*unwritten)

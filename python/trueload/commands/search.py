@@ -23,8 +23,8 @@ from trueload.commands.output import (
     notes_of,
     report_rulings,
     report_shortfall,
-    write_json,
 )
+from trueload.commands.result_files import write_result
 from trueload.commands.server_place import with_server
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError
@@ -40,8 +40,8 @@ from trueload.report.heading import search_heading
 from trueload.report.live import Watch, is_terminal, unwatched
 from trueload.search.broadcast_rows import is_published, shootout_line
 from trueload.search.crowd import Crowd
-from trueload.search.decide import Try
-from trueload.search.execute import SearchPlan, StepResult, make_bounds, search, spec_at
+from trueload.search.decide import SafeLoad, Try
+from trueload.search.execute import SearchPlan, StepResult, make_bounds, outcome, search, spec_at
 from trueload.search.result import (
     deciding,
     exit_code,
@@ -49,8 +49,9 @@ from trueload.search.result import (
     plan_json,
     search_json,
     search_lines,
+    sentence,
     step_header,
-    step_line,
+    step_lines,
 )
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
@@ -230,7 +231,7 @@ def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> Non
     if is_terminal(sys.stderr) and not job.given.quiet:
         head = step_header(plan) if len(taken) == 1 else []
         with contextlib.suppress(OSError):
-            sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
+            sys.stderr.write("\n".join([*head, *step_lines(plan, last)]) + "\n")
 
 
 def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) -> bool:
@@ -241,13 +242,18 @@ def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) 
     lines = search_lines(plan, taken, steps=not seen, by_user=interrupted)
     write_lines(talk, [*lines, *saved.lines()])
     whole = _json(plan, taken, saved, interrupted=interrupted)
-    unwritten = write_json(job.given.json_path, whole)
     rows = [measured_row(number, each.record, labels(each)) for number, each in enumerate(taken, 1)]
+    name, limit = f"trueload {job.workload.kind} {job.spec.url}", f"--limit {plan.limit.text}"
+    told = [sentence(plan, taken)] if taken else ["nothing was tried"]
+    goal = (limit, bool(taken) and isinstance(outcome(plan, taken), SafeLoad))
+    unwritten = write_result(
+        job.given, saved, name, whole, rows, done.rulings, told=told, goal=goal
+    )
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     if taken:
         report_shortfall(job, [taken[0].record])
     report_rulings(done.rulings)
-    return saved.report_unsaved(unwritten)
+    return saved.report_unsaved(*unwritten)
 
 
 def _json(

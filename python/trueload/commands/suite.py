@@ -20,7 +20,7 @@ from trueload.commands.folders import find_folder
 from trueload.commands.host_duration import for_suite, print_manifest
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.locked import locked
-from trueload.commands.options import read_metrics
+from trueload.commands.options import check_result_files, read_metrics
 from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.commands.suite_options import SuiteOptions
 from trueload.commands.suite_pair import check_paired, find_reference
@@ -130,6 +130,7 @@ def read_suite(
         "engine": read_engine(**take_flags(read_engine, more_flags)),
     }
     changes = given.only(Changes).model_copy(update=update)
+    check_result_files(given.output)
     metrics = read_metrics(**take_flags(read_metrics, more_flags))
     placement = read_placement(**more_flags)
     check_all_at_start(placement, "a suite")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from trueload.commands.measure_options import OUTPUT, SEARCH, JsonOptions, LiveOptions
+from trueload.commands.measure_options import (
+    OUTPUT,
+    SEARCH,
+    FilesOptions,
+    JsonOptions,
+    LiveOptions,
+)
 from trueload.protocol.option import FLAG, Unit, one_of, option
 from trueload.suites.changes import Changes
 
@@ -12,7 +18,7 @@ Format = Literal["text", "csv", "markdown", "json"]
 Pair = Literal["reference", "none"]
 
 
-class SuiteOptions(LiveOptions, JsonOptions, Changes, group=OUTPUT):
+class SuiteOptions(LiveOptions, JsonOptions, FilesOptions, Changes, group=OUTPUT):
     """What a suite measures, and how it is shown."""
 
     subjects: tuple[str, ...] = option(
@@ -50,5 +56,7 @@ class SuiteOptions(LiveOptions, JsonOptions, Changes, group=OUTPUT):
         group=OUTPUT,
     )
     published: bool = option(
-        FLAG, "Add the best repetition of each subject, as published tables give it.", group=OUTPUT
+        FLAG,
+        "Show the columns of published tables, and the best repetition of each subject.",
+        group=OUTPUT,
     )

@@ -20,7 +20,7 @@ from trueload.commands.host_duration import check_dry_run
 from trueload.commands.job import Job, Workload
 from trueload.commands.measure import measuring
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
-from trueload.commands.options import check_one_stdout, read_metrics
+from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
 from trueload.commands.place_options import (
     check_all_at_start,
     check_local_addresses,
@@ -182,6 +182,7 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
     opened = read_opening(url, of_steps)
     workload = opened.workload
     check_one_stdout(given.json_path, given.format)
+    check_result_files(given.output, saved=not given.no_save)
     default_limit = LIMIT_PUBLISHED if given.format == "shootout" else LIMIT_ASKED
     grows_by, messages = of_steps.step or STEP, of_steps.samples or SAMPLES
     plan = SearchPlan(

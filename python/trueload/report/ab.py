@@ -17,18 +17,17 @@ from trueload.compare.trials import (
     stored_primary,
     with_metrics,
 )
-from trueload.record.bound import verdict_text
+from trueload.record.bound import at_least, verdict_text
 from trueload.record.certainty import Ruling
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition
 from trueload.record.turn import Letter, Turn, read_turn
 from trueload.report.accounts.tls import tls_text
-from trueload.report.compare import ShownComparison, finite, pairs_text, ratio_grid, ratio_json
-from trueload.report.grid import text_lines
-from trueload.report.result import verdict_lines
+from trueload.report.compare import ShownComparison, brief_lines, finite, pairs_text, ratio_json
+from trueload.report.result import reason_lines, verdict_lines
 from trueload.store.rows import DamagedRow, Row, Run
-from trueload.text import plain
+from trueload.text import APART, folded, labelled, plain
 from trueload.units import format_rate
 from trueload.verdict import decide, is_lower_bound, worst_checks
 
@@ -164,32 +163,30 @@ def paired_json(paired: PairedTrials, run_id: str | None) -> dict[str, Any]:
 
 
 def paired_lines(paired: PairedTrials) -> list[str]:
-    """Return the lines to show: the pairs, the ratios, and the doubts about them."""
+    """Return the lines to show: the verdict and the doubts, the pairs, and the ratios."""
     lines = [f"{letter} {plain(name)}" for letter, name in zip("AB", paired.names, strict=True)]
     for letter, record in {turn.letter: record for turn, record in paired.taken}.items():
         if text := tls_text(record):
             lines.append(f"{letter.upper()} {text}")
-    lines.append("")
+    lines += ["", *labelled("verdict", paired.verdict_text)]
+    lines += [*reason_lines(verdict_lines(paired.records)), ""]
     found: dict[int, dict[Letter, Record]] = {}
     for turn, record in paired.taken:
         found.setdefault(turn.pair, {})[turn.letter] = record
     lines += [f"pair {number:<4}{_pair_text(both)}" for number, both in found.items()]
     if paired.ratios:
-        header = ("metric", "A", "B", "B / A", "interval", "B is")
-        lines += ["", *text_lines(ratio_grid(paired.ratios, header))]
-        lines += ["", text] if (text := pairs_text(paired.ratios, paired.primary)) else []
-    if moved := moved_text(record.cpu_distance for record in paired.records):
-        lines += ["", f"{'moved':<13}{moved}"]
-    lines += ["", f"{'verdict':<13}{paired.verdict_text}"]
-    return lines + verdict_lines(paired.records)
+        lines += ["", *brief_lines(paired.ratios)]
+        lines += folded(text) if (text := pairs_text(paired.ratios, paired.primary)) else []
+    lines += labelled("moved", moved_text(record.cpu_distance for record in paired.records))
+    return lines
 
 
 def _pair_text(both: Mapping[Letter, Record]) -> str:
-    return "   ".join(
-        f"{letter.upper()} {format_rate(record.throughput.ok_per_s or 0, 'requests')}"
-        f" {record.verdict_text}"
-        for letter, record in both.items()
-    )
+    def one(letter: Letter, record: Record) -> str:
+        rate = at_least(format_rate(record.throughput.ok_per_s or 0), record.lower_bound)
+        return f"{letter.upper()} {rate} {record.verdict}"
+
+    return APART.join(one(letter, record) for letter, record in both.items())
 
 
 def compared(paired: PairedTrials) -> ShownComparison:

@@ -10,9 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from trueload.text import LABEL_WIDTH
+
 _RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
-LABEL_WIDTH = 13
 # The colour of each verdict, and of a check by the start of its line.
 _VERDICTS = {"valid": _GREEN, "suspect": _YELLOW, "invalid": _RED}
 _CHECKS = {"  fail ": _RED, "  warn ": _YELLOW, "  bound ": _CYAN}
@@ -64,6 +65,8 @@ def _painted(line: str, figures: str, *, is_headline: bool) -> str:
             name, colon, why = line.partition(":")
             return f"{colour}{name}{colon}{_RESET}{why}"
     label, text = line[:LABEL_WIDTH], line[LABEL_WIDTH:]
+    if line.startswith("    ") and label.strip():
+        return line  # a reason goes on
     if label.startswith("verdict "):
         return f"{label}{_BOLD}{_VERDICTS.get(_word(line), '')}{text}{_RESET}"
     if label.strip() in _BAD:

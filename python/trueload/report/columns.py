@@ -51,14 +51,19 @@ class Kind:
     """The columns of one kind of suite, and ``has``, whether figures have what they show.
 
     The first ``published`` of them are those of the source that the suite is of; ``named`` is the
-    one that names a row. A CSV file has ``csv``, too, as its lines have no title above them.
+    one that names a row. A CSV file has ``csv``, too, as its lines have no title above them. Text
+    and Markdown have those of ``brief``; where they are wider than ``width``, text leaves out those
+    of ``spare``, one after the other.
     """
 
     columns: tuple[Column, ...]
+    brief: tuple[Column, ...]
+    spare: tuple[str, ...]
     csv: tuple[Column, ...]
     published: int
     named: int
     legend: str = ""
+    width: int = 100
     has: Callable[[Figures], bool] = lambda figures: True
 
     def cells(self, row: Row, columns: tuple[Column, ...]) -> tuple[str, ...]:
@@ -201,6 +206,7 @@ def _rate(per_s: float) -> str:
     return f"{per_s:.10g}"
 
 
+SUBJECT = Column("subject", lambda row: row.summary.cell.subject.name, left=True, always=True)
 NAMES = (
     _name("Language", "language"),
     _name("Framework", "framework"),
@@ -234,6 +240,10 @@ RATIO = Column("ratio", _ratio, left=True, optional=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
 VERDICT = Column("verdict", _verdict, left=True, always=True)
+# Where another column marks a lower bound.
+WORD = Column(
+    "verdict", lambda row: row.summary.verdict or row.summary.outcome, left=True, always=True
+)
 WHY = Column("why", lambda row: row.summary.why, always=True)
 LOWER_BOUND = Column(
     "lower_bound", lambda row: row.summary.lower_bound, lambda bound: str(bound).lower()
@@ -256,8 +266,15 @@ RATE = Column(
     always=True,
     optional=True,
 )
+_BY_HEADING = {column.heading: column for column in (*PUBLISHED, *OURS)}
 SERVERS = Kind(
     columns=(*PUBLISHED, RATE, *OURS),
+    brief=(
+        *(SUBJECT, _BY_HEADING["RPS"], RATE, RANK, INTERVAL, RATIO, ESTIMATE),
+        *(_BY_HEADING[name] for name in ("50%", "99%", "Err", "CPU", "memory")),
+        WORD,
+    ),
+    spare=("memory", "estimate", "interval", "50%", "CPU", "Err"),
     csv=(
         *RANKS,
         _load("connections", lambda load: load.connections),
@@ -295,14 +312,22 @@ BROADCASTS = Kind(
         MEMORY,
         VERDICT,
     ),
+    brief=(
+        *(SUBJECT, Column("clients", _most_clients), RANK, INTERVAL),
+        Column("median", _time("p50", decimals=1)),
+        Column("p95", _time("p95", decimals=1)),
+        Column("lost", _figure("lost", "carried"), format_cell),
+        *(CPU, MEMORY, WORD),
+    ),
+    spare=("memory", "median", "interval", "CPU"),
+    width=80,
     csv=(*RANKS, _load("step", lambda load: load.connections), CORES, LOWER_BOUND, WHY),
     published=0,
     named=len(NAMES) - 1,
     legend=(
         "clients: the most that keep to the limit, confirmed; +: larger loads were not tried, or"
-        " our side was the limit.\ninterval: where that lies; over several repetitions, their"
-        " spread.\nmedian and p95 of the senders' receipts with so many clients, in ms;"
-        " memory/client: what the subject grew by for each."
+        " our side was the limit. interval: where that lies; over several repetitions, their"
+        " spread. median and p95 of the senders' receipts with so many clients, in ms."
     ),
     has=lambda figures: figures.carried is not None,
 )
@@ -311,18 +336,23 @@ OF_STREAMS = (
     _optional("streams", lambda load: (load.pools and load.pools.streams) or None),
     _optional("permitted", lambda load: (load.pools and load.pools.max_streams) or None),
 )
+RATE_OF_CLIENT = (
+    Column("Req/sec", _figure("goodput_per_s", "client"), format_cell),
+    Column("Error %", _figure("error_share", "client"), lambda share: f"{share * 100:.1f}"),
+)
+COST = Column("CPU/req", _figure("cpu_us_per_request", "client"), lambda us: f"{us:.1f} us")
+SHARE = Column("share", _figure("ceiling_share", "client"), _percent)
 CLIENTS = Kind(
     columns=(
-        Column("Client", lambda row: row.summary.cell.subject.name, left=True, always=True),
+        replace(SUBJECT, heading="Client"),
         _pools("Pool Count", "pools"),
         _pools("Pool Size", "pool_size"),
         _pools("Concurrency", "concurrency"),
-        Column("Req/sec", _figure("goodput_per_s", "client"), format_cell),
-        Column("Error %", _figure("error_share", "client"), lambda share: f"{share * 100:.1f}"),
+        *RATE_OF_CLIENT,
         *OF_STREAMS,
         RANK,
         INTERVAL,
-        Column("CPU/req", _figure("cpu_us_per_request", "client"), lambda us: f"{us:.1f} us"),
+        COST,
         MEMORY,
         Column("peak", _figure("requests_open_peak", "client")),
         Column("mean", _figure("requests_open_mean", "client"), format_cell),
@@ -330,9 +360,15 @@ CLIENTS = Kind(
         Column("connections", _connections, optional=True),
         Column("pool ceiling", _figure("pool_ceiling_per_s", "client"), format_cell),
         Column("ceiling", _figure("ceiling_per_s", "client"), format_cell),
-        Column("share", _figure("ceiling_share", "client"), _percent),
+        SHARE,
         VERDICT,
     ),
+    brief=(
+        replace(SUBJECT, heading="client"),
+        *(_pools("pools", "pools"), _pools("size", "pool_size"), _pools("at once", "concurrency")),
+        *(*RATE_OF_CLIENT, *OF_STREAMS, RANK, INTERVAL, SHARE, COST, MEMORY, VERDICT),
+    ),
+    spare=("interval", "memory", "permitted", "CPU/req"),
     csv=(
         *RANKS,
         *OF_STREAMS,
@@ -342,12 +378,9 @@ CLIENTS = Kind(
     published=6,
     named=0,
     legend=(
-        "Req/sec: answers with status 200 that both ends have, from the order to the claim."
-        " CPU/req: of the client's\nprocess tree;"
-        " memory: its peak. peak and mean: requests open at once, as the server saw them; opened:"
-        " new connections\nwhile it was measured. pool ceiling: pool count x pool size /"
-        " the server's time for an answer, the most\nthat Little's law allows; ceiling: that, or"
-        " concurrency / that time if it is less; share: how much of it was reached.\nThe"
+        "Req/sec: answers with status 200 that both ends have, from the order to the claim. share:"
+        " of the most that Little's law allows (pool count x pool size, or concurrency if that is"
+        " less, / the server's time for an answer). CPU/req: of the client's process tree. The"
         " repetitions of a row are orders to as many processes as there are rounds."
     ),
     has=lambda figures: figures.client is not None,

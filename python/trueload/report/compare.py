@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
-from xml.etree import ElementTree
 
 from trueload.compare.difference import CLAIMS, Ratio
 from trueload.compare.trials import Comparison, RowCompared
@@ -19,9 +18,10 @@ from trueload.record.bound import verdict_text
 from trueload.record.certainty import SIGNS
 from trueload.record.figures import label
 from trueload.repetitions import PAIRS_MOST, Interval
+from trueload.report.export.junit import RULED, Case, Kind, junit
 from trueload.report.export.markdown import markdown_cell, markdown_lines
 from trueload.report.grid import Grid, text_lines
-from trueload.text import plain
+from trueload.text import folded, plain
 from trueload.units import TOO_FEW, counted, format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
@@ -59,6 +59,25 @@ def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid
     """Return a table with one metric per row."""
     rows = tuple(map(ratio_cells, found))
     return Grid(header, rows, marks=tuple(each.word for each in found))
+
+
+def brief_lines(found: Sequence[Ratio]) -> list[str]:
+    """Return the ratios of B to A as fit a terminal: without spreads, each reason once below."""
+    rows = [(*(_brief(cell) for cell in ratio_cells(each)[:-1]), each.word) for each in found]
+    kinds = {each.within.kind for each in found if each.within is not None}
+    header = ("metric", "A", "B", "B / A", kinds.pop() if len(kinds) == 1 else "interval", "B is")
+    reasons: dict[str, list[str]] = {}
+    for each in found:
+        reasons.setdefault(f"{each.word}: {each.why}" if each.why else "", []).append(each.metric)
+    told = [f"{', '.join(map(label, named))} {why}" for why, named in reasons.items() if why]
+    return [
+        *text_lines(Grid(header, tuple(rows))),
+        *(line for text in told for line in folded(plain(text))),
+    ]
+
+
+def _brief(cell: str) -> str:
+    return cell.partition(" (")[0]
 
 
 def within_text(within: Interval | None) -> str:
@@ -153,45 +172,30 @@ def _markdown(compared: ShownComparison) -> str:
 
 
 def _junit(compared: ShownComparison) -> str:
-    """A test case for each row and metric, and for each condition.
+    return junit(_cases(compared.comparison))
+
+
+def _cases(comparison: Comparison) -> Iterator[Case]:
+    """Yield a test case for each row and metric, and for each condition.
 
     A condition that is crossed is a failure, one that is undecided an error. So is a row that has
     become invalid; but where all conditions are decided, that is skipped, as the exit code has it.
     """
-    comparison = compared.comparison
-    suite = ElementTree.Element("testsuite", name="trueload")
-    numbers = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-
-    def case(row: str, name: str, kind: str | None, why: str, text: str = "") -> None:
-        named = plain(row) or "trueload"
-        one = ElementTree.SubElement(suite, "testcase", classname=named, name=plain(name))
-        numbers["tests"] += 1
-        if kind is not None:
-            tag = {"failures": "failure", "errors": "error", "skipped": "skipped"}[kind]
-            ElementTree.SubElement(one, tag, message=plain(why))
-            numbers[kind] += 1
-        if text:
-            ElementTree.SubElement(one, "system-out").text = plain(text)
-
-    kinds = {"crossed": "failures", "undecided": "errors", "kept": None}
     for row in comparison.rows:
         if row in comparison.spoiled:
-            decided = "skipped" if comparison.rulings else "errors"
-            case(row.name, "verdict", decided, _spoiled_text(row))
+            kind: Kind = "skipped" if comparison.rulings else "error"
+            yield Case(row.name, "verdict", kind, _spoiled_text(row))
         for found in row.ratios:
-            cells = ", ".join(
-                f"{name} {cell}" for name, cell in zip(HEADER, ratio_cells(found), strict=True)
-            )
-            case(row.name, found.metric, None, "", cells)
+            cells = zip(HEADER, ratio_cells(found), strict=True)
+            text = ", ".join(f"{name} {cell}" for name, cell in cells)
+            yield Case(row.name, found.metric, text=text)
     for each in comparison.rulings:
-        name, kind = f"--fail-on {each.ruling.condition.text}", kinds[each.ruling.state]
-        case(each.row, name, kind, each.sentence(), "" if kind else each.ruling.why)
+        ruling = each.ruling
+        kept = "" if RULED[ruling.state] else ruling.why
+        name = f"--fail-on {ruling.condition.text}"
+        yield Case(each.row, name, RULED[ruling.state], each.sentence(), kept)
     for name in (*comparison.only_base, *comparison.only_new):
-        case(name, "row", "skipped", "only one of the two runs has it")
-    suite.attrib.update({name: str(number) for name, number in numbers.items()})
-    ElementTree.indent(suite)
-    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
-    return head + ElementTree.tostring(suite, encoding="unicode") + "\n"
+        yield Case(name, "row", "skipped", "only one of the two runs has it")
 
 
 def _spoiled_text(row: RowCompared) -> str:

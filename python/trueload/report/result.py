@@ -23,10 +23,9 @@ from trueload.report.accounts import following
 from trueload.report.accounts.idle import idle_text
 from trueload.report.accounts.tls import tls_text
 from trueload.report.client_result import busy_text, by_count, client_headline, client_lines
-from trueload.report.colour import LABEL_WIDTH
-from trueload.report.times import quantile_text, times_text
+from trueload.report.times import brief_text, quantile_text, times_text
 from trueload.report.tls import failure_reasons
-from trueload.text import plain
+from trueload.text import APART, REASON_LINES, folded, labelled, plain
 from trueload.units import (
     TOO_FEW,
     Ramp,
@@ -47,7 +46,7 @@ from trueload.verdict import (
     worst_checks,
 )
 from trueload.verdict.common import in_flight, times
-from trueload.verdict.limit import limit_text
+from trueload.verdict.limit import bottleneck_text
 from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
 from trueload.verdict.window import ANSWERS_WARN
@@ -56,39 +55,46 @@ HOSTS_NAMED = 3
 TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
 
 
-def result_lines(record: Record) -> list[str]:
+def result_lines(record: Record, *, whole: bool = False) -> list[str]:
+    """Return the lines to show of a trial; ``whole`` leaves out and cuts off nothing."""
     if record.client is not None:
-        return _of_client(record, record.client)
+        return _of_client(record, record.client, whole=whole)
     lines: list[str] = []
-    for label, text in trial_texts(record):
-        lines += _line(label, text)
+    for label, text in trial_texts(record, whole=whole):
+        lines += labelled(label, text)
         for account in following(label):
             lines += account.block(record)
             for own, words in account.shown(record):
-                lines += _line(own, words)
-    return _with_verdict(_headline(record), lines, record.verdict_text, [record])
+                lines += labelled(own, words)
+    return _with_verdict(_headline(record), lines, record.verdict_text, [record], whole=whole)
 
 
-def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts of what every trial has; accounts follow them."""
+def trial_texts(record: Record, *, whole: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of what every trial has; accounts follow them.
+
+    Without ``whole``, what only repeats another line is left out.
+    """
     is_open = isinstance(record.plan.window.load, Open)
     yield "throughput", _throughput(record)
     yield "tail", tail_text(record)
     yield "rate", rate_text(record)
     # Two times only if they can differ: from the schedule, and from the send.
     yield "response" if is_open else "latency", latency_text(record)
-    yield "service", service_text(record) if is_open else ""
-    yield "connections", connections_text(record)
-    yield "client share", generator_share_text(record)
-    yield "requests", _outcomes(record.counts, record.http2 is not None)
+    yield "", generator_share_text(record)
+    if is_open:
+        brief = _brief_times(figures.service(record))
+        yield "service", service_text(record) if whole else brief
+    yield "connections", connections_text(record) if whole else ""
+    outcomes, alike = _outcomes(record.counts, record.http2 is not None), _one_status(record.counts)
+    yield "requests", f"{outcomes}, each with status {alike}" if alike else outcomes
     yield "failures", by_count(record.counts.failed)
-    yield "statuses", by_count(record.counts.statuses)
+    yield "statuses", "" if alike else by_count(record.counts.statuses)
     yield "reasons", failure_reasons(record)
     yield "warm-up", _warmup(record)
     yield "set-up", _set_up(record)
     yield "idle ends", idle_closed_text(record)
     yield "CPU", _cpu(record)
-    yield "limit", limit_text(record)
+    yield "bottleneck", bottleneck_text(record)
     yield "CPU limit", _throttled(record)
     yield "memory", growth_text(record.server)
     yield "driver", _driver(record)
@@ -97,25 +103,25 @@ def trial_texts(record: Record) -> Iterator[tuple[str, str]]:
     yield "usable", usable_text(record)
 
 
-def _of_client(record: Record, client: ClientEnd) -> list[str]:
+def _of_client(record: Record, client: ClientEnd, *, whole: bool) -> list[str]:
     """Return the lines of one trial of a client."""
-    lines = []
-    for label, text in client_lines(record, client):
-        lines += _line(label, text)
-    return _with_verdict(client_headline(record, client), lines, record.verdict_text, [record])
+    lines = [line for label, text in client_lines(record, client) for line in labelled(label, text)]
+    head = client_headline(record, client)
+    return _with_verdict(head, lines, record.verdict_text, [record], whole=whole)
 
 
 def _with_verdict(
-    head: str, lines: Sequence[str], verdict: str, records: Sequence[Record]
+    head: str, lines: Sequence[str], verdict: str, records: Sequence[Record], *, whole: bool = False
 ) -> list[str]:
-    """Return headline, figures and verdict with its reasons.
+    """Return headline, verdict with its reasons, and figures."""
+    reasons = reason_lines(verdict_lines(records), whole=whole)
+    after = [""] if reasons else []
+    return [*folded(head, indent="  "), "", *labelled("verdict", verdict), *reasons, *after, *lines]
 
-    The verdict comes after the figures, or before them if they cannot be trusted.
-    """
-    verdict_part = [*_line("verdict", verdict), *verdict_lines(records)]
-    if verdict == "invalid":
-        return [head, "", *verdict_part, "", *lines]
-    return [head, "", *lines, *verdict_part]
+
+def reason_lines(reasons: Iterable[str], *, whole: bool = False) -> list[str]:
+    """Return the reasons of a verdict as they are shown, each in at most two lines."""
+    return [line for reason in reasons for line in folded(reason, None if whole else REASON_LINES)]
 
 
 def repeated_lines(records: Sequence[Record]) -> list[str]:
@@ -124,12 +130,14 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     for number, record in enumerate(records, start=1):
         per_s = record.throughput.ok_per_s
         rate = "nothing measured" if per_s is None else format_rate(per_s, "requests")
-        shown = [part for part in (rate, latency_text(record), record.verdict_text) if part]
-        lines += _line(f"trial {number}", "   ".join(shown))
-    lines += _line("throughput", _median_throughput(records))
-    lines += _line("reasons", failure_reasons(records[-1]))
-    lines += _line("TLS", tls_text(records[-1]))
-    lines += _line("moved", moved_text(record.cpu_distance for record in records))
+        latency = figures.latency(record).figures
+        times = "" if latency.max is None else brief_text(latency, between=APART)
+        shown = [part for part in (rate, times, record.verdict) if part]
+        lines += labelled(f"trial {number}", "   ".join(shown))
+    lines += labelled("throughput", _median_throughput(records))
+    lines += labelled("reasons", failure_reasons(records[-1]))
+    lines += labelled("TLS", tls_text(records[-1]))
+    lines += labelled("moved", moved_text(record.cpu_distance for record in records))
     verdicts = {record.verdict for record in records}
     worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)
     verdict = verdict_text(worst, is_lower_bound(worst_checks(records)))
@@ -169,16 +177,26 @@ def connections_text(record: Record) -> str:
     if found.count < 2 or found.max is None:
         return ""
     parts = [f"{name} {quantile_text(found.at(name))}" for name in ("p50", "p90")]
-    return "   ".join(["mean service time:", *parts, f"max {format_duration(found.max)}"])
+    return "   ".join(["mean time of each:", *parts, f"max {format_duration(found.max)}"])
 
 
 def generator_share_text(record: Record) -> str:
-    """A text for p50 and p99: ``p50 293 us, of which 140 us ours``; empty if unknown."""
-    return "   ".join(part.sentence() for part in generator_shares(record))
+    """A text: ``generator's part  140 us of p50 293 us   …``; empty if unknown."""
+    shares = "   ".join(part.sentence() for part in generator_shares(record))
+    return f"generator's part  {shares}" if shares else ""
 
 
 def _times(sample: figures.Sample) -> str:
     return times_text(sample.figures, most=_most(sample))
+
+
+def _brief_times(sample: figures.Sample) -> str:
+    found = sample.figures
+    if found.max is None:
+        return ""
+    return APART.join(
+        (brief_text(found, between=APART), f"{_most(sample)} {format_duration(found.max)}")
+    )
 
 
 def _most(sample: figures.Sample) -> str:
@@ -207,10 +225,6 @@ def rate_text(record: Record) -> str:
         return f"offered {format_rate(load.stages[0].from_, 'sessions')}"
     what, done = ("connections", "tried") if record.openings else ("requests", "sent")
     return f"offered {format_rate(offered, what)}, {done} {format_count(sent)}/s"
-
-
-def _line(label: str, text: str) -> list[str]:
-    return [f"{label:<{LABEL_WIDTH}}{text}"] if text else []
 
 
 def _headline(record: Record) -> str:
@@ -331,6 +345,12 @@ def _outcomes(counts: Counts, is_http2: bool) -> str:
         if count:
             parts.append(f"{format_count(count)} {what}")
     return ", ".join(parts)
+
+
+def _one_status(counts: Counts) -> str:
+    """The status of all answers; empty if they have several, or none."""
+    names = [name for name, count in counts.statuses.items() if count == counts.ok > 0]
+    return plain(names[0]) if len(counts.statuses) == len(names) == 1 else ""
 
 
 def _stale(counts: Counts, is_http2: bool) -> str:

@@ -1,7 +1,7 @@
-"""Tables of a suite: the published columns, then ours, as text, as Markdown, and as a sheet.
+"""Tables of a suite as text, as Markdown, and as a sheet, which has every column.
 
-How: each load becomes grids of strings; the writers only lay them out. A terminal that is too
-narrow gets a grid in three parts, each with the names; a pipe gets it whole.
+How: each load becomes grids of strings; the writers only lay them out. Text has the columns that
+fit, or the published ones in whole rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trueload.record.bound import at_least
 from trueload.report import columns
-from trueload.report.columns import Row, kind_of, rows_of, verdict_of
+from trueload.report.columns import Kind, Row, kind_of, rows_of, verdict_of
 from trueload.report.export.markdown import markdown_cell, markdown_lines
 from trueload.report.grid import Grid, text_lines, text_width
 from trueload.report.missing_loads import NO_REASON, reasons_once, titled, under_no_load
@@ -21,29 +21,28 @@ from trueload.suites.definition import PublishedTable
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.suites.summary import Summary
-from trueload.text import plain
+from trueload.text import REASON_LINES, folded, plain
 
-PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
+TEXT_WIDTH = 100
 BOUNDS = (
     "≥: at least this much: the generator was at its limit, or the run was disturbed. A row with a"
     " rank after it carried less."
 )
 ESTIMATES = (
     "estimate: what the server would carry if it were busy all the time: RPS divided by the share"
-    " of the time that its\nbusiest thread was. No row is ranked by it."
+    " of the time that its busiest thread was. No row is ranked by it."
 )
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."
     " Rows are ranked by it."
 )
 RANGES = "rank: the ranks that a row may have; all of a table hold together with 95 %."
-# Where a grid that is too wide for the terminal is cut: before the times.
-CUT = PUBLISHED.index("min")
 
 
-def grid(table: LoadTable, summaries: Sequence[Summary] | None = None) -> Grid:
-    """The ranked rows of a table, or others: the published columns and ours."""
-    return kind_of(table.load).grid(rows_of(table.ranked if summaries is None else summaries))
+def grid(table: LoadTable, summaries: Sequence[Summary], *, published: bool) -> Grid:
+    """Rows of a table: with the published columns and all of ours, or with the most important."""
+    kind = kind_of(table.load)
+    return kind.grid(rows_of(summaries), kind.columns if published else kind.brief)
 
 
 def best_grid(table: LoadTable) -> Grid:
@@ -99,13 +98,14 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
         lines = [table.title]
         for section in sections:
             lines += ["", *([section.title] if section.title else [])]
-            lines += [_laid_out(section.grid, width)] if section.grid is not None else []
-            lines += [f"  {line}" for line in section.lines]
+            if section.grid is not None:
+                lines += _laid_out(section.grid, kind_of(table.load), width)
+            lines += _folded(f"  {line}" for line in section.lines)
         for summary in table.everything if table.load.broadcast else ():
             lines += _steps(summary)
-        found.append("\n".join([*lines, *_below(table)]))
+        found.append("\n".join([*lines, *_below(table, published)]))
     for title, reasons in titled(under_no_load(shown)):
-        found.append("\n".join([title, *(f"  {each}" for each in reasons)]))
+        found.append("\n".join([title, *_folded(f"  {each}" for each in reasons)]))
     return "\n\n".join(found) + "\n"
 
 
@@ -117,7 +117,7 @@ def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
             lines += [f"**{markdown_cell(section.title)}**", ""] if section.title else []
             lines += [*markdown_lines(section.grid), ""] if section.grid is not None else []
             lines += [*_list(section.lines), ""] if section.lines else []
-        lines = [*lines[:-1], *_below(table), ""]
+        lines = [*lines[:-1], *_below(table, published), ""]
     for title, reasons in titled(under_no_load(shown)):
         lines += [f"**{title}**", "", *_list(reasons), ""]
     return "\n".join(lines)
@@ -137,7 +137,7 @@ def _with_sections(
 
 def _sections(table: LoadTable, published: bool, without: Container[str]) -> Iterator[_Section]:
     if table.ranked:
-        yield _Section("", grid(table))
+        yield _Section("", grid(table, table.ranked, published=published))
     else:
         yield _Section("No row can be ranked.")
     if published and table.ranked and _as_published(table):
@@ -146,7 +146,7 @@ def _sections(table: LoadTable, published: bool, without: Container[str]) -> Ite
         )
     for title, summaries in _apart(table, without):
         measured = any(summary.figures is not None for summary in summaries)
-        whole = grid(table, summaries) if measured else None
+        whole = grid(table, summaries, published=published) if measured else None
         yield _Section(title, whole, tuple(_reasons(table, summaries)))
     noted = [summary for summary in table.ranked if summary.why]
     for title, notes in (
@@ -166,7 +166,7 @@ def _steps(summary: Summary) -> list[str]:
     if not summary.steps:
         return []
     title = f"{_full_name(summary)}, the steps of its last repetition:"
-    return ["", title, clients_header(), *map(plain, summary.steps)]
+    return ["", title, clients_header(), *"\n".join(summary.steps).splitlines()]
 
 
 def _reasons(table: LoadTable, summaries: Sequence[Summary]) -> list[str]:
@@ -206,8 +206,8 @@ def _full_name(summary: Summary) -> str:
     return plain(summary.cell.subject.name)
 
 
-def _legend(ranked: Sequence[Summary]) -> str:
-    """What the figures are, in one line."""
+def _legend(ranked: Sequence[Summary], published: bool) -> str:
+    """What the figures are, and what the interval is of."""
     kinds = {s.interval.kind for s in ranked if s.interval is not None}
     counts = sorted({s.counted for s in ranked})
     times = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -218,9 +218,11 @@ def _legend(ranked: Sequence[Summary]) -> str:
         else f"interval: of the median RPS over {times} repetition{plural}, 95 % by rank"
         + (", or the range where it says so" if "range" in kinds else "")
     )
+    extremes = ", Req and Err sums, min and max extremes of answers" if published else ", Err a sum"
+    rates = "RPS, BPS" if published else "RPS"
     return (
-        f"RPS, BPS and percentiles are medians of {times} repetition{plural}, Req and Err sums, "
-        f"min and max extremes of answers; times in ms.\n{meaning}."
+        f"{rates} and percentiles are medians of {times} repetition{plural}{extremes};"
+        f" times in ms. {meaning}."
     )
 
 
@@ -238,13 +240,13 @@ def _ranks(table: LoadTable) -> Iterator[str]:
     )
 
 
-def _below(table: LoadTable) -> list[str]:
+def _below(table: LoadTable, published: bool) -> list[str]:
     """What the figures and marks of a table mean, after a blank line."""
     if legend := kind_of(table.load).legend:
-        return ["", legend, *_ranks(table)] if table.ranked else []
+        return ["", *_folded([legend, *_ranks(table)], None)] if table.ranked else []
     shown = [s.figures for s in table.everything if s.figures is not None]
     measured = [each for each in table.everything if each.figures is not None]
-    lines = [_legend(table.ranked or measured), *_ranks(table)] if measured else []
+    lines = [_legend(table.ranked or measured, published), *_ranks(table)] if measured else []
     if table.ranked and all(summary.ratios for summary in table.ranked):
         lines.append(RATIOS)
     if shown and table.load.rate_per_s is not None:
@@ -259,19 +261,21 @@ def _below(table: LoadTable) -> list[str]:
         lines.append(BOUNDS)
     if any(figures.estimate_per_s for figures in shown):
         lines.append(ESTIMATES)
-    return ["", *lines] if lines else []
+    return ["", *_folded(lines, None)] if lines else []
 
 
-def _laid_out(whole: Grid, width: int | None) -> str:
-    last = len(whole.header)
-    known = whole.header[: len(PUBLISHED)] == PUBLISHED
-    if width is None or text_width(whole) <= width or not known:
-        return "\n".join(text_lines(whole))
-    names = (PUBLISHED.index("Framework"), PUBLISHED.index("Name"))
-    parts: list[Sequence[int]] = [range(CUT), (*names, *range(CUT, len(PUBLISHED)))]
-    if last > len(PUBLISHED):
-        parts.append((*names, *range(len(PUBLISHED), last)))
-    return "\n\n".join("\n".join(text_lines(whole.columns(part))) for part in parts)
+def _folded(lines: Iterable[str], most: int | None = REASON_LINES) -> list[str]:
+    indent = "    " if most else ""
+    return [part for line in lines for part in folded(line, most, indent, width=TEXT_WIDTH)]
+
+
+def _laid_out(grid: Grid, kind: Kind, width: int | None) -> list[str]:
+    """The lines of a grid: of a brief one with the columns that fit."""
+    is_brief = grid.header[0] == kind.brief[0].heading
+    for name in kind.spare if is_brief else ():
+        if text_width(grid) > min(width or kind.width, kind.width):
+            grid = grid.columns(at for at, each in enumerate(grid.header) if each != name)
+    return text_lines(grid)
 
 
 def sheet(tables: Sequence[LoadTable], *, published: bool) -> Sheet:

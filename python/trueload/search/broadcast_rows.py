@@ -1,7 +1,7 @@
 """The steps of a broadcast, shown as one row each: in our form or in the published one.
 
-A row has the receipts of the senders, as the published method shows them, and beside them the
-outcome of the deliveries. Pure.
+A row has the times of deliveries and of the senders' receipts, which the published method shows.
+Pure.
 """
 
 from __future__ import annotations
@@ -10,35 +10,33 @@ from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.search.execute import StepResult
 from trueload.stats import Quantile
-from trueload.units import NS_PER_MS, format_bound, format_count, format_share, format_size
+from trueload.text import folded, plain
+from trueload.units import NS_PER_MS, format_bound, format_count, format_share
 
 # Wide enough for any value, so that rows can be printed one by one.
 _COLUMNS = (
-    *(("clients", 7), ("p95", 8), ("min", 8), ("median", 8), ("max", 8)),
-    *(("first", 8), ("half", 8), ("95 %", 8), ("last", 8)),
-    *(("deliveries/s", 12), ("lost", 6), ("twice", 6), ("order", 6)),
-    *(("CPU", 5), ("memory", 8), ("each", 8)),
+    *(("clients", 7), ("delivery", 8), ("receipt", 8), ("last", 8)),
+    *(("lost", 5), ("twice", 5), ("CPU", 6)),
 )
 
 
 def clients_header() -> str:
     """The header above the rows, in two lines."""
-    of = f"{'':7}  {'receipt of the sender':-^38}  {'receivers, median message':-^38}"
+    of = f"{'':7}  {'p95':-^18}  {'receiver':>8}"
     return of + "\n" + "  ".join(f"{name:>{width}}" for name, width in _COLUMNS)
 
 
-def clients_line(taken: StepResult) -> str:
-    """Return the row of one step.
+def clients_lines(taken: StepResult) -> list[str]:
+    """Return the row of one step, and its reason if it needs one.
 
-    It shows the receipts (p95, min, median, max), the times of the first, middle, 95th-percentile
-    and last receiver for the median message, the deliveries, and the server's use.
+    It shows the p95 of deliveries and of receipts, when the last receiver had the median message,
+    what was lost or came twice, and the server's CPU. JSON has the rest.
     """
-    record = taken.record
-    cells = (*_receipts(record), *_deliveries(record), *_server(record))
-    row = [f"{taken.next.load:,.0f}", *cells]
+    row = [f"{taken.next.load:,.0f}", *_cells(taken.record)]
     shown = "  ".join(f"{cell:>{width}}" for cell, (_, width) in zip(row, _COLUMNS, strict=True))
-    why = f": {taken.judgement.why}" if taken.judgement.why else ""
-    return f"{shown}  {taken.next.purpose}, {taken.judgement.outcome}{why}"
+    line = f"{shown}  {taken.next.purpose}, {taken.judgement.outcome}"
+    note = plain(taken.judgement.note)
+    return [line, *(folded(f"{'':9}{note}", indent=" " * 9) if note else [])]
 
 
 def shootout_line(taken: StepResult) -> str:
@@ -66,34 +64,19 @@ def _ms(found: Quantile) -> str:
     return f">{shown}" if found.above else shown
 
 
-def _receipts(record: Record) -> list[str]:
-    found = figures.latency(record).figures
-    return [_shown(found.at(name)) for name in ("p95", "min", "p50", "max")]
-
-
 def _shown(found: Quantile) -> str:
     return format_bound(found.value, above=found.above, too_few=found.too_few)
 
 
-def _deliveries(record: Record) -> list[str]:
-    found = record.deliveries
-    if found is None:
-        return [""] * 8
-    times = (found.first_ns, found.median_ns, found.p95_ns, found.last_ns)
-    per_s = "" if found.per_s is None else format_count(found.per_s)
-    counts = (found.lost, found.duplicate, found.out_of_order)
-    middles = (_shown(each.at("p50")) for each in times)
-    return [*middles, per_s, *(format_count(count) for count in counts)]
+def _cells(record: Record) -> list[str]:
+    found, receipt = record.deliveries, figures.latency(record).figures.at("p95")
+    delivery, last, lost, twice = "", "", "", ""
+    if found is not None:
+        delivery, last = _shown(found.delivery_ns.at("p95")), _shown(found.last_ns.at("p50"))
+        lost, twice = format_count(found.lost), format_count(found.duplicate)
+    return [delivery, _shown(receipt), last, lost, twice, _cpu(record)]
 
 
-def _server(record: Record) -> list[str]:
-    found = record.server
-    if found is None:
-        return [""] * 3
+def _cpu(record: Record) -> str:
     window_s = record.window.window_ns / 1e9
-    peak, each = found.peak_rss_bytes, found.bytes_per_connection
-    return [
-        format_share(found.cpu_s / window_s) if window_s > 0 else "",
-        "" if peak is None else format_size(peak),
-        "" if each is None else format_size(each),
-    ]
+    return format_share(record.server.cpu_s / window_s) if record.server and window_s > 0 else ""

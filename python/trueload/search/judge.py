@@ -117,6 +117,14 @@ class Judgement:
     shortage: Shortage | None = None
 
     @property
+    def note(self) -> str:
+        """The reason, unless the values tell it already."""
+        told = self.outcome == "exceeded" and not all(
+            each.threshold.holds(each.value) for each in self.values
+        )
+        return "" if self.outcome == "kept" or told else self.why
+
+    @property
     def is_loss(self) -> bool:
         """Whether lost or doubled deliveries decided, and not a time."""
         return self.outcome == "exceeded" and self.why.startswith(LOSS)

@@ -18,11 +18,11 @@ from trueload.record.certainty import Ruling
 from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
-from trueload.search.broadcast_rows import clients_header, clients_line
+from trueload.search.broadcast_rows import clients_header, clients_lines
 from trueload.search.decide import Bounds, Done, NoSafeLoad, Purpose, SafeLoad, Try
 from trueload.search.execute import Axis, SearchPlan, StepResult, outcome, take
 from trueload.search.judge import LimitValue, early_receipts, is_certain, silence, unreached
-from trueload.text import plain
+from trueload.text import REASON_LINES, folded, labelled, plain
 from trueload.units import counted, format_count, format_span
 from trueload.verdict import CHECKS
 
@@ -295,14 +295,14 @@ def _blame(taken: Iterable[StepResult]) -> str:
     return " or ".join(dict.fromkeys(reasons))
 
 
-def _largest(plan: SearchPlan, taken: Iterable[StepResult]) -> list[str]:
-    """A line on how few receipts the maximum of a broadcast's step is the largest of."""
+def _largest(plan: SearchPlan, taken: Iterable[StepResult]) -> str:
+    """A text on how few receipts the maximum of a broadcast's step is the largest of."""
     found = [figures.latency(each.record).figures.largest_of for each in taken]
     few = [format_count(of) for of in sorted(of for of in found if of is not None)]
     if plan.axis != "clients" or not few:
-        return []
+        return ""
     between = few[0] if few[0] == few[-1] else f"{few[0]} to {few[-1]}"
-    return [f"{'max':<13}the largest of {between} receipts in a step"]
+    return f"the largest of {between} receipts in a step"
 
 
 def search_lines(
@@ -318,46 +318,40 @@ def search_lines(
     connections = counted(generate.connections, "connection")
     over = "" if plan.axis != "rate" else f", over {connections}"
     what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
-    lines = [f"{plain(taken[0].record.plan.url)}  the largest {what} with {plan.limit.text}{over}"]
-    shown = [*step_header(plan), *(step_line(plan, each) for each in taken)]
-    lines += ["", *shown, ""] if steps else [""]
-    lines += _largest(plan, taken)
+    url = plain(taken[0].record.plan.url)
+    lines = folded(f"{url}  the largest {what} with {plan.limit.text}{over}", indent="  ")
     decided = deciding(plan, taken)
+    record = decided.record
+    lines += ["", *labelled("verdict", record.verdict_text)]
+    for check in record.checks:
+        if check.status in REPORTED_STATUSES:
+            lines += folded(f"  {check.status} {check.name}: {plain(check.why)}", REASON_LINES)
+    shown = [*step_header(plan), *(line for each in taken for line in step_lines(plan, each))]
+    lines += ["", *shown, ""] if steps else [""]
+    lines += labelled("max", _largest(plan, taken))
     if isinstance(outcome(plan, taken), SafeLoad):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
-        lines.append(f"{'confirmed':<13}{measured}")
-    lines.append(f"{'result':<13}{sentence(plan, taken, by_user=by_user)}")
-    record = decided.record
-    if record.deliveries is not None and (across := across_text(record.deliveries)):
-        lines.append(f"{'hosts':<13}{across}")
-    if early := early_receipts(record):
-        lines.append(f"{'receipts':<13}{early}")
-    lines.append(f"{'verdict':<13}{record.verdict_text}")
-    lines += [
-        f"  {check.status} {check.name}: {plain(check.why)}"
-        for check in record.checks
-        if check.status in REPORTED_STATUSES
-    ]
-    return lines
+        lines += labelled("confirmed", measured)
+    lines += labelled("result", sentence(plan, taken, by_user=by_user))
+    if record.deliveries is not None:
+        lines += labelled("hosts", across_text(record.deliveries))
+    return [*lines, *labelled("receipts", early_receipts(record))]
 
 
 def step_header(plan: SearchPlan) -> list[str]:
     return clients_header().splitlines() if plan.axis == "clients" else []
 
 
-def step_line(plan: SearchPlan, taken: StepResult) -> str:
-    """Return the line of one step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
+def step_lines(plan: SearchPlan, taken: StepResult) -> list[str]:
+    """Return the lines of one step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
     if plan.axis == "clients":
-        return clients_line(taken)
+        return clients_lines(taken)
     judged = taken.judgement
     shown = "  ".join(f"{v.threshold.label} {v.shown}" for v in judged.values)
-    explained = judged.outcome in ("limited", "short", "gone")
-    why = f": {plain(judged.why)}" if judged.why and explained else ""
-    if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):
-        why = f": {plain(judged.why)}"
+    why = f": {plain(judged.note)}" if judged.note else ""
     span = format_span(taken.record.window.window_ns // 10**6 * 10**6)
     load = load_text(plan, taken.next.load)
-    return f"{taken.next.purpose:<9}{load:>18}  {span:>7}  {shown}  {judged.outcome}{why}"
+    return folded(f"{taken.next.purpose:<9}{load:>18}  {span:>7}  {shown}  {judged.outcome}{why}")
 
 
 def load_text(plan: SearchPlan, load: float) -> str:

@@ -8,7 +8,7 @@ from typing import cast
 from trueload.protocol.plan import Requests
 from trueload.record.schema import Record
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
-from trueload.search.broadcast_rows import clients_line
+from trueload.search.broadcast_rows import clients_lines
 from trueload.search.decide import Purpose, Try
 from trueload.search.execute import SearchPlan, make_clients, take
 from trueload.stats import Distribution
@@ -62,6 +62,6 @@ def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:
 
 
 def step_text(plan: SuitePlan, load: float, purpose: str, record: Record) -> str:
-    """Return a stored step as one row of its subject's table."""
+    """Return a stored step as it is shown in its subject's table."""
     following = Try(load, cast(Purpose, purpose))
-    return clients_line(take(search_plan(plan, 1), following, record))
+    return "\n".join(clients_lines(take(search_plan(plan, 1), following, record)))

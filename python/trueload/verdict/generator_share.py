@@ -77,9 +77,9 @@ class GeneratorShare:
         return self.of_ns - self.ours_ns
 
     def sentence(self) -> str:
-        """A text to show: ``p50 293 us, of which 140 us ours``."""
+        """A text to show: ``140 us of p50 293 us``."""
         whole, ours = format_duration(self.of_ns), format_duration(self.ours_ns)
-        return f"{self.percentile} {whole}, of which {ours} ours"
+        return f"{ours} of {self.percentile} {whole}"
 
 
 def generator_shares(record: Record) -> tuple[GeneratorShare, ...]:
@@ -114,7 +114,7 @@ def check_generator_share(record: Record) -> Finding:
         return not_applicable(_unknown(record))
     judge = _judged_open if is_open(record) else partial(_judged_closed, _is_server_full(record))
     status, limit, part = max(map(judge, parts), key=_severity)
-    why = f"{part.sentence()}: {format_share(part.share)}"
+    why = f"the generator's part is {part.sentence()}: {format_share(part.share)}"
     if not is_open(record) and part.share >= limit:
         why += (
             f"; the server's latency is at most this, and {format_duration(part.rest_ns)}"

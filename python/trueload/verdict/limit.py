@@ -23,10 +23,11 @@ ESTIMATE_FROM = 0.5  # of a server's time: with less, more is extrapolated than 
 FAILED_MOST = 0.01  # with more failures the server's work is not what was asked for
 
 
-def limit_text(record: Record) -> str:
-    """Return a text such as ``the server: its busiest thread was busy for 97 % of the time``.
+def bottleneck_text(record: Record) -> str:
+    """Return a text such as ``server saturated: server 97 %, generator 31 %``.
 
-    Empty if the limit is unknown, or if the result is no figure of the server.
+    The shares are how busy the busiest thread of each end was. Empty if the limit is unknown, or if
+    the result is no figure of the server.
     """
     saturation = record.server.saturation if record.server is not None else None
     generator = record.generator.saturation
@@ -36,16 +37,14 @@ def limit_text(record: Record) -> str:
         return ""
     if not record.counts.ok or figures.failed(record.counts) > FAILED_MOST * record.counts.issued:
         return ""
-    busy = f"its busiest thread was busy for {format_share(saturation)} of the time"
+    busy = f"server {format_share(saturation)}, generator {format_share(generator)}"
     match record.plan.window.load:
         case Closed():
             if generator >= GENERATOR_NEARLY_FULL and saturation < SERVER_LIMIT:
                 both = saturation >= SERVER_FULL
-                whose = "both ends: the generator's" if both else "the generator: its"
-                ours = f"{whose} busiest thread was busy for {format_share(generator)} of the time"
-                return f"{ours}, the server's for {format_share(saturation)}"
+                return f"{'both ends' if both else 'generator'} saturated: {busy}"
             if saturation >= SERVER_FULL:
-                return f"the server: {busy}"
+                return f"server saturated: {busy}"
             return f"not the server's CPU ({busy}): more connections (-c) may give more throughput"
         case Open() if generator < GENERATOR_FULL:
             behind = ("rate-reached", "backlog", "censored")
@@ -56,7 +55,7 @@ def limit_text(record: Record) -> str:
             backlog = record.flow.backlog if record.flow is not None else None
             if backlog is not None and is_rising(backlog):
                 return ""  # perhaps by chance, perhaps not
-            return f"not reached: the server kept up, {busy}"
+            return f"none, the server kept up: {busy}"
     return ""
 
 

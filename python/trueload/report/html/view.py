@@ -405,7 +405,7 @@ def _texts(records: Sequence[tuple[Summary, Record]]) -> Iterator[Text]:
     """Yield the command line's text for each entry: ApacheBench's lines, or those of one trial."""
     for entry, record in records[:TEXTS_MAX]:
         if entry.planned is None:
-            yield Text(f"In full: {entry.name}", "\n".join(result_lines(record)))
+            yield Text(f"In full: {entry.name}", "\n".join(result_lines(record, whole=True)))
         elif block := summary_block(entry):
             yield Text(f"As ApacheBench prints it: {entry.name}", "\n".join(block))
 
