@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -164,7 +164,7 @@ def test_content_that_is_needed_is_decoded_or_the_reason_is_told(
     trueload: Trueload, counting: Counting, tmp_path: Path, coding: str, needs: tuple[str, ...]
 ) -> None:
     content = b"{}\n{}\n" if needs[0] == "--expect-body" else b"1\n{}\n"
-    ways = {"gzip": gzip.compress, "deflate": zlib.compress}
+    ways: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
     counting.answer, counting.coding = ways.get(coding, bytes)(content), coding
     result = tmp_path / "result.json"
     done = trueload.run("http", counting.url, *needs, *FEW, "--json", result)

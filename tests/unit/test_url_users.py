@@ -17,6 +17,7 @@ from trueload.protocol.request_options import HttpOptions, UpgradeOptions
 from trueload.request.har import parse_har
 from trueload.request.har_scenario import scenario_of
 from trueload.request.timed_lines import parse_timed
+from trueload.request.traffic import Traffic
 
 USER = "me:p%40ss"
 BASIC = "Basic " + base64.b64encode(b"me:p@ss").decode()
@@ -26,6 +27,7 @@ Headers = tuple[tuple[str, str], ...]
 
 def http(url: str | None, **options: object) -> Headers:
     traffic = read_workload(url, HttpOptions.of(options)).traffic
+    assert isinstance(traffic, Traffic)
     found = [traffic.request, *(each.request for each in (*traffic.targets, *traffic.scenario))]
     return next(request for request in found if request is not None).headers
 
