@@ -28,7 +28,8 @@ Headers = tuple[tuple[str, str], ...]
 def http(url: str | None, **options: object) -> Headers:
     traffic = read_workload(url, HttpOptions.of(options)).traffic
     assert isinstance(traffic, Traffic)
-    found = [traffic.request, *(each.request for each in (*traffic.targets, *traffic.scenario))]
+    targets, steps = traffic.targets, traffic.scenario
+    found = [traffic.request, *(each.request for each in targets), *(s.request for s in steps)]
     return next(request for request in found if request is not None).headers
 
 
