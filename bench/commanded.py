@@ -60,8 +60,13 @@ def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> 
             raise BenchError(f"`trueload http` took longer than {timeout_s:g} s") from error
         if ran.returncode not in GOOD_CODES:
             raise BenchError(f"`trueload http` ended with {ran.returncode}: {_why(ran)}")
-        spent = cost.read_text() if cost.exists() else ""
-        return Commanded(json.loads(ran.stdout), float(spent) if spent else None)
+        spent = [float(line.split()[0]) for line in read_costs(cost)]
+        return Commanded(json.loads(ran.stdout), sum(spent) if spent else None)
+
+
+def read_costs(path: Path) -> list[str]:
+    """Return what `costed.py` wrote; empty if every engine had to be killed."""
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def _why(ran: subprocess.CompletedProcess[str]) -> str:

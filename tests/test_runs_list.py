@@ -8,6 +8,7 @@ import pytest
 from samples import NO_COUNTS, good_record
 from trueload.cli.app import run as run_command
 from trueload.record.schema import Record
+from trueload.stats import Distribution
 from trueload.store.runs import Store
 
 GOOD = good_record()
@@ -16,6 +17,7 @@ UNREACHED = GOOD.model_copy(
         "counts": NO_COUNTS,
         "throughput": GOOD.throughput.model_copy(update={"ok_per_s": None}),
         "histograms": GOOD.histograms.model_copy(update={"latency": None}),
+        "latency_ns": Distribution(),
         "verdict": "invalid",
     }
 )

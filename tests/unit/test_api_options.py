@@ -13,8 +13,10 @@ import typer
 from trueload import aio, api
 from trueload.api import options, protocols
 from trueload.api.measure import OF_PRINTING
-from trueload.commands import ab, serve, suite
+from trueload.commands.ab_options import read_ab
 from trueload.commands.protocols import PROTOCOLS, reader_of_job
+from trueload.commands.serve_flags import reader_of_serving
+from trueload.commands.suite_job import read_suite
 
 
 def _keywords(name: str) -> type:
@@ -25,12 +27,12 @@ def _keywords(name: str) -> type:
 
 COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
     *((_keywords(name), reader_of_job(name), OF_PRINTING) for name in PROTOCOLS),
-    (options.AbOptions, ab.read_ab, OF_PRINTING),
-    (options.SuiteOptions, suite.read_suite, api._OF_SUITES),
-    (options.ServeHttpOptions, serve.read_http, OF_PRINTING),
-    (options.ServeWsOptions, serve.read_ws, OF_PRINTING),
-    (options.ServeStreamOptions, serve.read_tcp, OF_PRINTING),
-    (options.ServeOptions, serve.read_udp, OF_PRINTING),
+    (options.AbOptions, read_ab, OF_PRINTING),
+    (options.SuiteOptions, read_suite, api._OF_SUITES),
+    (options.ServeHttpOptions, reader_of_serving("http"), OF_PRINTING),
+    (options.ServeWsOptions, reader_of_serving("ws"), OF_PRINTING),
+    (options.ServeStreamOptions, reader_of_serving("tcp"), OF_PRINTING),
+    (options.ServeOptions, reader_of_serving("udp"), OF_PRINTING),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from trueload.commands import http, suite, ws
+from trueload.commands import http, suite_job, ws
 from trueload.commands.command_line import CommandLine, understand
 from trueload.commands.job import Job
 from trueload.errors import UserError
@@ -82,7 +82,7 @@ def test_both_words_of_a_flag_can_be_said() -> None:
 def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
     words = understand(
         ("suite", "run"),
-        suite.read_suite,
+        suite_job.read_suite,
         ("http-servers",),
         {"connections": [8, 64], "subjects": ["nginx", "go"]},
         {},

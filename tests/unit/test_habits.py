@@ -55,7 +55,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         caught.jobs.append(job)
         return 0
 
-    monkeypatch.setattr("trueload.cli.load.run_job", keep)
+    monkeypatch.setattr("trueload.commands.run.run_job", keep)
     monkeypatch.setattr(sys, "argv", ["trueload"])
     monkeypatch.setenv("TRUELOAD_CONFIG", "")
     return caught

@@ -13,7 +13,7 @@ from trueload.cli.app import build_command
 from trueload.commands.foreign_flags import KEYS_OF_SUITES
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
-from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.load_options import WINDOW_KEYS, LoadOptions
 from trueload.protocol.option import (
     Settings,
     any_span,
@@ -24,7 +24,7 @@ from trueload.protocol.option import (
     read_texts,
 )
 from trueload.protocol.plan import Generate, Serve
-from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Suite, load_suite
+from trueload.suites.definition import ENGINE_KEYS, Axes, Suite, load_suite
 
 from tools import options
 

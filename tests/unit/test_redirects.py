@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from report_samples import html, put_records
 from samples import good_record, histogram, trial_facts
-from trueload.commands.request_flags import read_http
+from trueload.commands.http import read_http
 from trueload.errors import UserError
 from trueload.protocol.redirects import Redirects as Seen
 from trueload.record.accounts.redirects import REDIRECTS, Redirects, add_redirects

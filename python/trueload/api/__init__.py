@@ -42,7 +42,8 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     """
     from trueload.api.body import with_json_body
     from trueload.api.results.ab import AbResult
-    from trueload.commands.ab import measure_ab, read_ab
+    from trueload.commands.ab import measure_ab
+    from trueload.commands.ab_options import read_ab
     from trueload.commands.command_line import understand
     from trueload.commands.output import announce, nothing_measured
     from trueload.engines.engine import find_engine
@@ -82,7 +83,8 @@ def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteR
     """
     from trueload.api.results.suite import SuiteResult
     from trueload.commands.command_line import understand
-    from trueload.commands.suite import execute, read_suite, start_suite
+    from trueload.commands.suite import execute, start_suite
+    from trueload.commands.suite_job import read_suite
     from trueload.suites.execute import Execution
 
     understood = understand(("suite", "run"), read_suite, (name,), options, _OF_SUITES)

@@ -84,11 +84,12 @@ def serve(protocol: str = "http", /, **options: Any) -> Server:
     """
     from trueload.api.server import Server
     from trueload.commands.command_line import understand
-    from trueload.commands.serve import SERVERS
+    from trueload.commands.serve_flags import OPTIONS, reader_of_serving
 
-    if protocol not in SERVERS:
-        known = ", ".join(SERVERS)
+    if protocol not in OPTIONS:
+        known = ", ".join(OPTIONS)
         raise UserError(f"there is no reference server '{protocol}'", f"it is one of {known}")
     options = {"listen": "127.0.0.1:0", **options}
-    understood = understand(("serve", protocol), SERVERS[protocol].read, (), options, OF_PRINTING)
+    read = reader_of_serving(protocol)
+    understood = understand(("serve", protocol), read, (), options, OF_PRINTING)
     return Server(understood.value)

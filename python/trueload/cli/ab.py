@@ -8,33 +8,22 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from trueload.commands.ab import AbJob, measure_ab, read_ab
+from trueload.commands.ab_options import read_ab
 from trueload.commands.flags import command
-from trueload.commands.host_duration import for_job, print_manifest
-from trueload.commands.job import RunWriter
 from trueload.commands.options import check_writable
-from trueload.commands.output import (
-    at_terminal,
-    code_after,
-    exit_code,
-    report_rulings,
-    report_shortfall,
-    write_json,
-)
-from trueload.commands.result_files import write_result
-from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode
-from trueload.record.schema import Record
-from trueload.record.turn import Turn
-from trueload.report.ab import PairedTrials, compared, paired_json, paired_lines
-from trueload.report.colour import write_lines
-from trueload.report.compare import ratio_grid, render
-from trueload.report.export import measured_row
-from trueload.report.export.markdown import markdown_lines
 from trueload.store.rows import Row
+
+if TYPE_CHECKING:
+    from trueload.commands.ab import AbJob
+    from trueload.commands.job import RunWriter
+    from trueload.record.schema import Record
+    from trueload.record.turn import Turn
+    from trueload.report.ab import PairedTrials
 
 HELP = """Compare two servers by pairs of trials, in random order within each pair.
 
@@ -56,6 +45,11 @@ def register(app: typer.Typer) -> None:
 
 def run_ab(job: AbJob) -> int:
     """Measure both sides, save and show; return the exit code."""
+    from trueload.commands.ab import measure_ab
+    from trueload.commands.host_duration import for_job, print_manifest
+    from trueload.commands.output import at_terminal, code_after, exit_code
+    from trueload.engines.engine import find_engine
+
     first = job.jobs[0]
     if first.given.dry_run:
         print_manifest(for_job(first, 2 * job.pairs))
@@ -73,6 +67,13 @@ def run_ab(job: AbJob) -> int:
 
 def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:
     """Show the result; return whether all that was asked for is saved and written."""
+    from trueload.commands.output import report_rulings, report_shortfall, write_json
+    from trueload.commands.result_files import write_result
+    from trueload.report.ab import compared, paired_json, paired_lines
+    from trueload.report.colour import write_lines
+    from trueload.report.compare import ratio_grid, render
+    from trueload.report.export.markdown import markdown_lines
+
     first = job.jobs[0]
     as_text = job.format == "text"
     talk = replace(first, format=job.format).talk()
@@ -98,6 +99,8 @@ def _show(job: AbJob, done: PairedTrials, saved: RunWriter) -> bool:
 
 
 def _row(number: int, done: PairedTrials, turn: Turn, record: Record) -> Row:
+    from trueload.report.export import measured_row
+
     subject = done.names["ab".index(turn.letter)]
     labels = {"subject": subject, "side": turn.letter, "pair": str(turn.pair)}
     return measured_row(number, record, labels)

@@ -14,7 +14,6 @@ import functools
 import importlib
 import os
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -133,7 +132,7 @@ def run(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int
 def build_app(first_word: str | None = None) -> typer.Typer:
     """Return the typer application.
 
-    With a first word only the module of the command it names is imported; the others are there by
+    With a first word only the command that it names is there. If it names none, all are there by
     name only.
     """
     app = typer.Typer(
@@ -148,7 +147,7 @@ def build_app(first_word: str | None = None) -> typer.Typer:
     for name in COMMANDS:
         if first_word in (None, name):
             _register(app, name)
-        else:
+        elif first_word not in COMMANDS:
             app.command(name)(_not_imported)
     return app
 
@@ -164,9 +163,9 @@ def _register(app: typer.Typer, name: str) -> None:
 def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
     """Return the application as a parser: commands in the table's order, help in plain text."""
     group = typer.main.get_group(build_app(first_word))
-    group.commands = {name: group.commands[name] for name in COMMANDS}
-    for name, about in COMMANDS.items():
-        group.commands[name].short_help = about
+    group.commands = {name: group.commands[name] for name in COMMANDS if name in group.commands}
+    for name, command in group.commands.items():
+        command.short_help = COMMANDS[name]
     _use_plain_help(group)
     _take_aliases(group)
     _take_flags(group, _parameters_of(_of_colour), _parameters_of(_of_short_help))
@@ -218,15 +217,15 @@ def _invoke(argv: Sequence[str], begins: Callable[[], object]) -> int:
 
 def _with_defaults(argv: Sequence[str], path: Sequence[str], command: Any) -> list[str]:
     """Return the command line with the defaults of the environment and of a file in it."""
+    words = argv[len(path) :]
+    if {"-h", "--help"} & set(words):
+        return list(argv)
     from trueload.commands import defaults
 
     def announce(line: str) -> None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{one_line(line)}\n")
 
-    words = argv[len(path) :]
-    if {"-h", "--help"} & set(words):
-        return list(argv)
     config = defaults.find_config(defaults.current_folder(), os.environ, announce)
     found = defaults.read_defaults(path, command, os.environ, config, list(COMMANDS))
     whole, used = defaults.in_front(words, command, found)
@@ -267,11 +266,34 @@ def _use_plain_help(command: Any, path: str = "") -> None:
     # rich's help draws boxes and colours; plain text is the same on a terminal and in a pipe.
     command.rich_markup_mode = None
     children = getattr(command, "commands", {})
+    command.get_params = functools.partial(_parameters, command.get_params)
     for name, child in children.items():
         _use_plain_help(child, f"{path} {name}".strip())
     if not children:
         use_texts(command, path)
         command.format_options = functools.partial(write_options, command)
+
+
+def _parameters(of: Callable[..., list[Any]], context: Any) -> list[Any]:
+    """Return the parameters of a command, without the validators of those that are not given."""
+    found = of(context)
+    for each in found:
+        if not hasattr(each, "process_given"):
+            each.process_given, each.process_value = each.process_value, _processing(each)
+    return found
+
+
+def _processing(parameter: Any) -> Callable[[Any, Any], Any]:
+    unset = () if parameter.multiple or parameter.nargs == -1 else None
+
+    def process(context: Any, value: Any) -> Any:
+        # typer would build the validator before it sees that there is nothing to validate.
+        if value is not None or parameter.required:
+            return parameter.process_given(context, value)
+        call = parameter.callback
+        return unset if call is None else call(context, parameter, unset)
+
+    return process
 
 
 def _take_aliases(command: Any) -> None:
@@ -402,6 +424,8 @@ def _report_bug(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _write_traceback(error: Exception, argv: Sequence[str]) -> Path | None:
+    import tempfile
+
     import platformdirs
 
     from trueload.request.redact import hide_arguments

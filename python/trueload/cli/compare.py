@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,15 +12,13 @@ from trueload.commands.declarations import with_options
 from trueload.commands.measure_options import RatioOptions
 from trueload.commands.options import OutputOption, check_writable
 from trueload.commands.stored_runs import complete_run
-from trueload.compare.difference import MORE_TRIALS, too_few_trials
-from trueload.compare.run_records import read_side
-from trueload.compare.trials import Comparison, compare
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import write_text
-from trueload.record.thresholds import RATIO, parse_condition
-from trueload.report.compare import ShownComparison, render, threshold_lines
 from trueload.store.runs import Store
 from trueload.text import plain
+
+if TYPE_CHECKING:
+    from trueload.compare.trials import Comparison
 
 BaseArgument = Annotated[
     str,
@@ -51,6 +49,11 @@ def compare_runs(
 
     Example: trueload runs diff baseline.json last --fail-on 'throughput<0.95'
     """
+    from trueload.compare.run_records import read_side
+    from trueload.compare.trials import compare
+    from trueload.record.thresholds import RATIO, parse_condition
+    from trueload.report.compare import ShownComparison, render, threshold_lines
+
     conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
     check_writable(output, "-o")
     with contextlib.ExitStack() as stack:
@@ -81,6 +84,8 @@ def compare_runs(
 
 def _refuse_too_few(comparison: Comparison) -> None:
     """Raise ``UserError`` for a condition that cannot be judged: it must not look as if it held."""
+    from trueload.compare.difference import MORE_TRIALS, too_few_trials
+
     for row in comparison.rows:
         if why := too_few_trials(row.base_trials, row.new_trials):
             of = f" of {plain(row.name)}" if row.name else ""

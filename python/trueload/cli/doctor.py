@@ -14,22 +14,13 @@ import typer
 
 from trueload import __version__
 from trueload.commands import doctor
-from trueload.commands.doctor_hosts import gather_there, look
 from trueload.commands.flags import with_flags_of
-from trueload.commands.folders import find_folder
 from trueload.commands.options import AsJsonOption
-from trueload.commands.output import announce
 from trueload.commands.place_options import check_all_at_start, read_placement
-from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
-from trueload.places.local import LocalPlace
 from trueload.places.names import Placement
-from trueload.places.open import open_places
-from trueload.runner import needs
-from trueload.subjects.selection import select_subjects
 from trueload.text import plain
-from trueload.trial.ceiling import calibrate
 from trueload.units import NS_PER_S
 
 # Long enough to see a background job that wakes once a second, and short enough to wait for.
@@ -49,8 +40,8 @@ def show_doctor(
         typer.Option(
             "--quick",
             help=(
-                f"Watch the CPUs for {QUICK_WATCH_S:g} s instead of {WATCH_S:g} s, and do not"
-                " measure the ceiling."
+                f"Watch the CPUs for {QUICK_WATCH_S:g} s instead of {WATCH_S:g} s, do not measure"
+                " the ceiling, and do not look at what subjects need."
             ),
         ),
     ] = False,
@@ -84,6 +75,12 @@ def _as_json(findings: list[doctor.Finding]) -> dict[str, object]:
 def gather_all(placement: Placement, quick: bool) -> list[tuple[str, doctor.Facts]]:
     """Gather every fact about these hosts, in their order, each by its place's name. Raises
     ``UserError`` if one of them cannot be used."""
+    from trueload.commands.doctor_hosts import gather_there
+    from trueload.commands.output import announce
+    from trueload.engines.engine import find_engine
+    from trueload.places.local import LocalPlace
+    from trueload.places.open import open_places
+
     new = replace(placement.new_pods, planned_ns=PLANNED_NS)
     with open_places(replace(placement, new_pods=new), find_engine(), announce=announce) as hosts:
         places = [host.place for host in hosts]
@@ -100,7 +97,11 @@ def gather_all(placement: Placement, quick: bool) -> list[tuple[str, doctor.Fact
 
 def gather(quick: bool) -> doctor.Facts:
     """Gather every fact about this machine, in some 7 seconds, or half a second if ``quick``."""
-    skipped = _find_skipped()
+    from trueload.commands.doctor_hosts import look
+    from trueload.engines.engine import EngineError, find_engine
+    from trueload.places.local import LocalPlace
+
+    skipped = None if quick else _find_skipped()
     cpus = tuple(sorted(os.sched_getaffinity(0)))
     path: str | None = None
     core_latencies_ns: tuple[float, ...] = ()
@@ -112,7 +113,11 @@ def gather(quick: bool) -> doctor.Facts:
         engine = doctor.EngineFound(path, None, str(error))
     watched = machine.observe(QUICK_WATCH_S if quick else WATCH_S)
     core_latencies_ns += _core_latency(cpus)
-    calibrated = calibrate(cpus) if not quick and engine.version is not None else None
+    calibrated = None
+    if not quick and engine.version is not None:
+        from trueload.trial.ceiling import calibrate  # imported late: it takes all of a trial
+
+        calibrated = calibrate(cpus)
     core_latencies_ns += _core_latency(cpus) if calibrated else ()
     return doctor.Facts(
         machine=watched,
@@ -127,6 +132,10 @@ def gather(quick: bool) -> doctor.Facts:
 
 
 def _core_latency(cpus: tuple[int, ...]) -> tuple[float, ...]:
+    from trueload.commands.doctor_hosts import look
+    from trueload.engines.engine import EngineError
+    from trueload.places.local import LocalPlace
+
     with contextlib.suppress(EngineError, UserError):
         return look(LocalPlace(), cpus).core_latencies_ns
     return ()
@@ -154,6 +163,10 @@ def render(findings: list[doctor.Finding]) -> str:
 def _find_skipped() -> tuple[dict[str, str], int, int] | None:
     """Subjects that lack something, with what; how many subjects there are; how many of them were
     not built from their registries."""
+    from trueload.commands.folders import find_folder
+    from trueload.runner import needs
+    from trueload.subjects.selection import select_subjects
+
     try:
         folder = find_folder("subjects")
         subjects = select_subjects(folder, (), on_broken=lambda entry, why: None)

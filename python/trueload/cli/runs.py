@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -22,31 +22,19 @@ from trueload.commands.options import AsJsonOption, OutputOption, check_writable
 from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
-from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
-from trueload.record.schema import REPORTED_STATUSES, Record
-from trueload.report import apachebench, table
-from trueload.report.ab import paired_lines, stored_pairs
-from trueload.report.colour import write_lines
-from trueload.report.export import Format, export
-from trueload.report.export.json import run_json, whole_json
+from trueload.record.head import RecordHead
 from trueload.report.grid import Grid, text_lines
-from trueload.report.result import result_lines
-from trueload.report.sheets import trials_sheet
-from trueload.report.suite_json import read_plan as read_suite_plan
-from trueload.report.suite_json import rows_json
-from trueload.report.times import figure_text, quantile_text
-from trueload.request.redact import FILL_IN, command_text, has_placeholders
-from trueload.search.result import read_plan, read_steps, search_lines
+from trueload.report.quantile import quantile_text
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.store.runs import Store
-from trueload.suites.figures import figures as figures_of
-from trueload.suites.figures import together
-from trueload.suites.load_tables import LoadTable, tabulate
-from trueload.suites.summary import collect
 from trueload.text import folded, plain
 from trueload.units import format_count
-from trueload.verdict import CHECKS, decide, is_lower_bound, worst_checks
+
+if TYPE_CHECKING:
+    from trueload.record.schema import Record
+    from trueload.report.export import Format
+    from trueload.suites.load_tables import LoadTable
 
 RunArgument = Annotated[
     str,
@@ -124,6 +112,8 @@ def list_runs(as_json: AsJsonOption = False) -> int:
 
     Example: trueload runs list
     """
+    from trueload.report.export.json import run_json
+
     with Store.open() as store:
         runs, damaged = store.runs(), store.damaged_runs()
         if as_json:
@@ -131,23 +121,26 @@ def list_runs(as_json: AsJsonOption = False) -> int:
         elif not runs and not damaged:
             sys.stderr.write("nothing has been measured yet\n")
         else:
-            tags = store.tags()
-            cells = tuple(_run_cells(store, run, tags) for run in reversed(runs))
+            heads, tags = store.heads(), store.tags()
+            cells = tuple(
+                _run_cells(store, run, heads.get(run.seq), tags) for run in reversed(runs)
+            )
             listed = text_lines(Grid(LISTED, cells))
             sys.stdout.writelines(f"{line}\n" for line in listed)
         _report_damage(store, damaged)
     return ExitCode.OK
 
 
-def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ...]:
+def _run_cells(
+    store: Store, run: Run, head: RecordHead | None, tags: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the cells in the order of ``LISTED``; only runs of alike trials have figures."""
     shown = ("", "", "")
-    record = store.only_record(run)
-    if record is not None:
-        per_s = record.throughput.ok_per_s
-        rate = "" if per_s is None else at_least(f"{format_count(per_s)}/s", record.lower_bound)
-        p99 = quantile_text(figures.latency(record).figures.at("p99"))
-        shown = (rate, p99, record.verdict_text)
+    if head is not None:
+        per_s = head.ok_per_s
+        rate = "" if per_s is None else at_least(f"{format_count(per_s)}/s", head.lower_bound)
+        p99 = quantile_text(head.latency_ns.at("p99"))
+        shown = (rate, p99, verdict_text(head.verdict, head.lower_bound))
     elif run.kind not in OF_SEVERAL and 1 < run.row_count <= TRIALS_MAX:
         shown = _medians([row.record for row in store.rows(run) if isinstance(row, Row)])
     names = "".join(f"[{name}] " for name, of in tags.items() if of == run.id)
@@ -158,6 +151,11 @@ def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ..
 
 def _medians(records: Sequence[Record | None]) -> tuple[str, str, str]:
     """The cells of repeated trials."""
+    from trueload.report.times import figure_text
+    from trueload.suites.figures import figures as figures_of
+    from trueload.suites.figures import together
+    from trueload.verdict import decide, is_lower_bound, worst_checks
+
     found = [record for record in records if record is not None]
     if not found:
         return ("", "", "")
@@ -209,6 +207,10 @@ def show_run(
 
     Example: trueload runs show last --why
     """
+    from trueload.report.colour import write_lines
+    from trueload.report.export.json import whole_json
+    from trueload.report.suite_json import rows_json
+
     is_markdown = given.format == "markdown"
     if is_markdown and (as_json or command or why):
         raise UserError("--format markdown shows the tables alone", "leave out the other options")
@@ -239,6 +241,9 @@ def show_run(
 
 def _markdown(store: Store, run: Run) -> Iterable[str]:
     """The ranked tables of a suite, or the trials of another run."""
+    from trueload.report import apachebench, table
+    from trueload.report.export import export
+
     tables = _tables(store, run) if run.kind == "suite" else None
     if tables is None:
         return export(run, store.rows(run), "markdown")
@@ -246,6 +251,8 @@ def _markdown(store: Store, run: Run) -> Iterable[str]:
 
 
 def _show_command(run: Run) -> int:
+    from trueload.request.redact import FILL_IN, command_text, has_placeholders
+
     if not run.command:
         raise UserError(f"run {run.id} was not started by a command", "show it without --command")
     sys.stdout.write(command_text(run.command) + "\n")
@@ -266,6 +273,8 @@ def export_run(
 
              trueload runs export last --published
     """
+    from trueload.report.export import export
+
     chosen = _format(format_, published=published)
     check_writable(output, "-o")
     with Store.open() as store:
@@ -278,7 +287,7 @@ def export_run(
             pieces = (
                 [_as_published(store, found, chosen)]
                 if published
-                else export(found, rows, cast(Format, chosen.value))
+                else export(found, rows, cast("Format", chosen.value))
             )
             with text_output(output, newline="") as stream:
                 stream.writelines(pieces)
@@ -301,6 +310,9 @@ def _format(given: ExportFormat | None, *, published: bool) -> ExportFormat:
 
 def _as_published(store: Store, run: Run, chosen: ExportFormat) -> str:
     from trueload.report import published
+    from trueload.report.suite_json import read_plan as read_suite_plan
+    from trueload.suites.load_tables import tabulate
+    from trueload.suites.summary import collect
 
     plan = read_suite_plan(run)
     tables = tabulate(collect(plan, store.rows(run)), plan)
@@ -310,6 +322,7 @@ def _as_published(store: Store, run: Run, chosen: ExportFormat) -> str:
 
 def _write_parquet(run: Run, rows: Iterable[Row | DamagedRow], output: Path | None) -> None:
     from trueload.report.export.parquet import write_parquet
+    from trueload.report.sheets import trials_sheet
 
     if output is None or str(output) == "-":
         raise UserError("Parquet is binary", "name a file with -o")
@@ -326,6 +339,8 @@ def _noting(
 
 
 def _run_head(run: Run) -> list[str]:
+    from trueload.request.redact import FILL_IN, command_text, has_placeholders
+
     lines = [f"run          {run.id}", f"started      {run.started_at} ({run.state})"]
     if run.command:
         lines.append(f"command      {command_text(run.command)}")
@@ -335,6 +350,8 @@ def _run_head(run: Run) -> list[str]:
 
 def _search_lines(store: Store, run: Run) -> list[str]:
     """Return the result of a search, from its stored steps."""
+    from trueload.search.result import read_plan, read_steps, search_lines
+
     if run.kind != "search":
         return []
     rows = [row for row in store.rows(run) if isinstance(row, Row)]
@@ -348,6 +365,8 @@ def _search_lines(store: Store, run: Run) -> list[str]:
 
 def _pair_lines(store: Store, run: Run) -> list[str]:
     """Return the comparison of a run of `trueload compare`, as that command printed it."""
+    from trueload.report.ab import paired_lines, stored_pairs
+
     if run.kind != "ab":
         return []
     paired = stored_pairs(run, store.rows(run))
@@ -356,6 +375,10 @@ def _pair_lines(store: Store, run: Run) -> list[str]:
 
 def _tables(store: Store, run: Run) -> list[LoadTable] | None:
     """Return the tables of a suite; None for other runs, or if the plan cannot be read."""
+    from trueload.report.suite_json import read_plan as read_suite_plan
+    from trueload.suites.load_tables import tabulate
+    from trueload.suites.summary import collect
+
     try:
         plan = read_suite_plan(run)
     except UserError:
@@ -365,6 +388,8 @@ def _tables(store: Store, run: Run) -> list[LoadTable] | None:
 
 def _suite_lines(store: Store, run: Run) -> list[str]:
     """Return the tables of a suite, from its stored rows."""
+    from trueload.report import apachebench, table
+
     if run.kind != "suite":
         return []
     tables = _tables(store, run)
@@ -376,6 +401,8 @@ def _suite_lines(store: Store, run: Run) -> list[str]:
 
 
 def _row_lines(row: Row | DamagedRow, *, why: bool) -> list[str]:
+    from trueload.report.result import result_lines
+
     if isinstance(row, DamagedRow):
         return [plain(str(row))]
     labels = " ".join(row.labels.values())
@@ -391,6 +418,9 @@ def check_lines(record: Record) -> list[str]:
 
     A check that bounds, warns or fails also has its remedy.
     """
+    from trueload.record.schema import REPORTED_STATUSES
+    from trueload.verdict import CHECKS
+
     lines = []
     for check in record.checks:
         if check.status == "n/a":

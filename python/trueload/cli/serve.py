@@ -12,32 +12,25 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from trueload.commands.flags import command
 from trueload.commands.protocols import PROTOCOLS, Server
-from trueload.commands.serve import (
-    POLL_S,
-    SERVERS,
-    STOP_S,
-    Serving,
-    begin,
-    end,
-    loading_command,
-    url_of,
-    write_certificate,
-)
-from trueload.engines.engine import Engine, EngineError, find_engine, seen_since_mark
+from trueload.commands.serve_flags import reader_of_serving
 from trueload.errors import ExitCode
 from trueload.files import outputs
 from trueload.interrupt import Interrupt
 from trueload.places.names import ThisMachine
-from trueload.places.open import open_place
 from trueload.protocol.exchange import ServeHttp
-from trueload.protocol.plan import Done, Error, Ready, Serve, Served
-from trueload.protocol.server_report import ServerReport
 from trueload.units import counted, format_count
+
+if TYPE_CHECKING:
+    from trueload.commands.serve import Serving
+    from trueload.engines.engine import Engine
+    from trueload.protocol.plan import Ready, Serve, Served
+    from trueload.protocol.server_report import ServerReport
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 
@@ -53,12 +46,16 @@ def register(app: typer.Typer) -> None:
     for name, protocol in PROTOCOLS.items():
         server = protocol.server
         help_text = HELP.format(of=server.of, what=server.what, example=f"{name} {server.example}")
-        serve.command(name, help=help_text)(command(SERVERS[name].read, run_server))
+        serve.command(name, help=help_text)(command(reader_of_serving(name), run_server))
     app.add_typer(serve, name="serve")
 
 
 def run_server(serving: Serving) -> int:
     """Serve until told to end."""
+    from trueload.commands.serve import begin, end, write_certificate
+    from trueload.engines.engine import Engine, EngineError, find_engine
+    from trueload.places.open import open_place
+
     plan = serving.plan
     if plan.cpus and isinstance(serving.place, ThisMachine):
         # Pin the engine's own main thread there too, so that the whole process counts as pinned.
@@ -81,6 +78,8 @@ def run_server(serving: Serving) -> int:
 
 
 def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -> None:
+    from trueload.commands.serve import loading_command, url_of
+
     if ready is None:
         return
     plan = serving.plan
@@ -93,6 +92,10 @@ def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -
 
 def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
     """Wait for a signal, or the engine's own end; return the last counts."""
+    from trueload.commands.serve import POLL_S
+    from trueload.engines.engine import EngineError
+    from trueload.protocol.plan import Done, Error, Served
+
     served: Served | None = None
     while not interrupt.requested:
         message = engine.receive(POLL_S)
@@ -107,6 +110,9 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
 
 def _record(engine: Engine, plan: Serve) -> ServerReport | None:
     """Return what was seen of the clients from start to end, if it was recorded."""
+    from trueload.commands.serve import STOP_S
+    from trueload.engines.engine import seen_since_mark
+
     if not (isinstance(plan.service, ServeHttp) and plan.service.record):
         return None
     return seen_since_mark(engine, "all", STOP_S)

@@ -18,7 +18,6 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.cli.subjects_check import CheckOutcome, build_here, check_subjects, show_responses
 from trueload.cli.subjects_output import (
     Selects,
     going_on,
@@ -28,14 +27,10 @@ from trueload.cli.subjects_output import (
     selected,
 )
 from trueload.commands.folders import find_folder, subjects_home
-from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
-from trueload.report.export.markdown import markdown_lines
 from trueload.report.grid import Grid, text_lines
 from trueload.runner import needs
-from trueload.runner.process import substitute
-from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, NAME_PATTERN, Subject
 from trueload.subjects.pinned_version import pinned_version
 
@@ -151,6 +146,8 @@ NEW_CLIENT = New(
 def _contract_for(subject: str, new: New) -> tuple[str, str]:
     """Return the contract for a new subject, and what that says: the one of its name, as `suite
     new` makes it, else the usual one, else the first for its role. Raises ``UserError``."""
+    from trueload.subjects.contracts import load_contract
+
     folder = find_folder("contracts")
     for name in (subject, new.contract, *sorted(path.stem for path in folder.glob("*.toml"))):
         with contextlib.suppress(UserError):  # not there, or broken: another one will do
@@ -188,6 +185,28 @@ NEW_README = """\
 4. `trueload suite run {suite} --subjects {name}` measures it.
 5. Replace this file by what is unusual about it, or remove it.
 """
+
+
+def check_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> int:
+    """Build and start subjects, and verify that they keep their contracts.
+
+    Exit codes: 0 all keep them or are skipped; 4 at least one does not.
+
+    Example: trueload subjects check go/fasthttp
+    """
+    from trueload.cli.subjects_check import check_each
+
+    return check_each(selects, as_json=as_json)
+
+
+def show_responses(selects: Selects = None, as_json: AsJsonOption = False) -> int:
+    """Print what subjects answer to each exchange of their first contract.
+
+    Example: trueload subjects responses nginx
+    """
+    from trueload.cli.subjects_check import show_each
+
+    return show_each(selects, as_json=as_json)
 
 
 def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> int:
@@ -232,6 +251,8 @@ def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> Non
 
     Example: trueload subjects versions
     """
+    from trueload.report.export.markdown import markdown_lines  # imported late, for the help
+
     rows: dict[tuple[str, str], str] = {}
     broken: dict[str, UserError] = {}
     for subject in going_on(selects, lambda entry, why: broken.update({entry.name: why})):
@@ -257,6 +278,10 @@ def _version(subject: Subject) -> str:
 
 
 def _printed_version(subject: Subject) -> str:
+    from trueload.cli.subjects_check import CheckOutcome, build_here
+    from trueload.commands.job import TRUELOAD_COMMAND
+    from trueload.runner.process import substitute
+
     argv = subject.manifest.version
     if reason := needs.missing(subject):
         return f"skipped here: {reason}"

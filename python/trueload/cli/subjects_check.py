@@ -3,15 +3,14 @@ their contracts ask."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from trueload.cli.subjects_output import Selects, going_on, print_json, print_line
+from trueload.cli.subjects_output import going_on, print_json, print_line
 from trueload.commands.folders import find_folder
 from trueload.commands.job import TRUELOAD_COMMAND
-from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.protocol.client import ClientContract
@@ -56,13 +55,8 @@ class CheckOutcome:
     detail: str = ""
 
 
-def check_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> int:
-    """Build and start subjects, and verify that they keep their contracts.
-
-    Exit codes: 0 all keep them or are skipped; 4 at least one does not.
-
-    Example: trueload subjects check go/fasthttp
-    """
+def check_each(selects: Sequence[str] | None, *, as_json: bool) -> int:
+    """Check subjects, print what was found of each, and return the exit code."""
     results: list[CheckOutcome] = []
 
     def note(result: CheckOutcome) -> None:
@@ -219,11 +213,8 @@ def _any_layout(subject: Subject) -> Layout:
     return layout
 
 
-def show_responses(selects: Selects = None, as_json: AsJsonOption = False) -> int:
-    """Print what subjects answer to each exchange of their first contract.
-
-    Example: trueload subjects responses nginx
-    """
+def show_each(selects: Sequence[str] | None, *, as_json: bool) -> int:
+    """Print what subjects answer, and return the exit code."""
     shown: list[dict[str, Any]] = []
 
     def note(answers: dict[str, Any]) -> None:

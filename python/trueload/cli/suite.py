@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,21 +17,17 @@ from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_new import new_suite
 from trueload.commands.flags import command
 from trueload.commands.options import check_writable
-from trueload.commands.result_files import Written, write_files
-from trueload.commands.suite import STDOUT, SuiteJob, execute, read_suite, start_suite, talk
+from trueload.commands.suite_job import STDOUT, SuiteJob, read_suite
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import text_output
 from trueload.interrupt import Interrupt
-from trueload.report import apachebench, table
-from trueload.report.export.csv import csv_lines
-from trueload.report.export.junit import Case, Kind
-from trueload.report.export.markdown import markdown_lines
-from trueload.report.suite_json import suite_json
 from trueload.store.rows import Run
 from trueload.store.runs import StoreError
-from trueload.suites.execute import Execution, HostsLostError
-from trueload.suites.load_tables import LoadTable, run_verdict, tabulate
-from trueload.suites.summary import collect
+
+if TYPE_CHECKING:
+    from trueload.report.export.junit import Case, Kind
+    from trueload.suites.execute import Execution
+    from trueload.suites.load_tables import LoadTable
 
 
 def register(app: typer.Typer) -> None:
@@ -43,12 +40,17 @@ def register(app: typer.Typer) -> None:
 
 def run_suite(job: SuiteJob) -> int:
     """Execute, save and show; return the exit code."""
+    from trueload.commands.suite import start_suite
+
     check_writable(job.json_path)  # before hours of measuring
     return start_suite(job, lambda work, interrupt: _finish(work, interrupt, job))
 
 
 def _finish(work: Execution, interrupt: Interrupt, shown: SuiteJob) -> int:
     """Execute the suite and show its result; return the exit code."""
+    from trueload.commands.suite import execute, talk
+    from trueload.suites.execute import HostsLostError
+
     try:
         run = execute(work, interrupt)
     except (StoreError, HostsLostError):
@@ -71,6 +73,11 @@ def _show_saved(
     work: Execution, run: Run, shown: SuiteJob
 ) -> tuple[list[LoadTable], UserError | None]:
     """Return the tables, and the error if their JSON could not be written."""
+    from trueload.commands.suite import talk
+    from trueload.report.suite_json import suite_json
+    from trueload.suites.load_tables import tabulate
+    from trueload.suites.summary import collect
+
     collected = collect(work.plan, work.store.rows(run))
     tables = tabulate(collected, work.plan)
     for line in collected.damaged:
@@ -94,6 +101,11 @@ def _write_files(
     shown: SuiteJob,
 ) -> list[UserError]:
     """Write the files of ``-o``: a summary has the first table, and what is not ranked."""
+    from trueload.commands.result_files import Written, write_files
+    from trueload.report import table
+    from trueload.report.export.markdown import markdown_lines
+    from trueload.suites.load_tables import run_verdict
+
     if not shown.given.output:
         return []
     first, *others = tables
@@ -114,6 +126,8 @@ def _write_files(
 
 def _cases(tables: Iterable[LoadTable]) -> Iterator[Case]:
     """A case for each subject under each load: traps and what cannot be measured are skipped."""
+    from trueload.report.export.junit import Case
+
     kinds: dict[str, Kind] = {"invalid": "failure", "failed": "error"}
     for one in tables:
         for each in one.everything:
@@ -140,6 +154,9 @@ def _show(
     tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: SuiteJob
 ) -> UserError | None:
     """Show the tables; return the error if the requested file could not be written."""
+    from trueload.report import apachebench, table
+    from trueload.report.export.csv import csv_lines
+
     unwritten = None
     if shown.json_path == STDOUT:
         sys.stdout.writelines(pieces())

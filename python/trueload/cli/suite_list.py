@@ -9,7 +9,6 @@ from trueload.commands.folders import find_folder
 from trueload.commands.options import AsJsonOption
 from trueload.errors import UserError, some_broken
 from trueload.report.grid import Grid, text_lines
-from trueload.suites.definition import Suite, load_suite, suite_names
 
 
 def list_suites(as_json: AsJsonOption = False) -> None:
@@ -19,6 +18,8 @@ def list_suites(as_json: AsJsonOption = False) -> None:
 
     Example: trueload suite list
     """
+    from trueload.suites.definition import Suite, load_suite, suite_names  # late, for the help
+
     folder = find_folder("suites")
     suites: dict[str, Suite] = {}
     broken: dict[str, UserError] = {}

@@ -9,17 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from trueload.commands.ab_servers import CONTRACT, AbServer, find_subject, is_url, open_side
-from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, RunWriter
+from trueload.commands.job_options import JobOptions
 from trueload.commands.locked import locked
-from trueload.commands.measure import read_job
+from trueload.commands.measure import make_job
 from trueload.commands.measure_options import CompareFormat, RatioOptions
 from trueload.commands.options import check_one_stdout
 from trueload.commands.output import announce
@@ -33,9 +30,8 @@ from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
-from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import flag_of
-from trueload.protocol.request_options import HttpOptions, RequestOptions, TlsOptions
+from trueload.protocol.request_options import HttpOptions, TlsOptions
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import RATIO, Condition, parse_condition
@@ -77,64 +73,45 @@ class AbJob:
         return replace(self, jobs=(a, b))
 
 
-SideA = Annotated[
-    str,
-    typer.Argument(
-        metavar="URL_A", help=("Server to compare with, the base: a URL, or the name of a subject.")
-    ),
-]
-SideB = Annotated[
-    str, typer.Argument(metavar="URL_B", help=("Server to judge: a URL, or the name of a subject."))
-]
-
-
-class PairOptions(RatioOptions, RepeatOptions):
-    """How two servers are compared."""
-
-
-read_request = reader_of(RequestOptions)
-NOT_FOR_PAIRS = ("workload", "limit", "search", "server_pid", "allow_lost")
-
-
-@with_flags_of(read_request, without=())
-@with_flags_of(read_job, without=NOT_FOR_PAIRS)
-@with_options(PairOptions)
-def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJob:
-    """Read the options and check them as a whole; nothing has been sent."""
-    request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
+def make_ab_job(
+    sides: tuple[str, str],
+    request: HttpOptions,
+    seed: int | None,
+    options: JobOptions,
+    repeat: int | None,
+    ratios: RatioOptions,
+) -> AbJob:
+    """Check the options as a whole; nothing has been sent. Raises ``UserError``."""
     if request.data_order == "unique":
         raise UserError(
             "compare and --data-order unique cannot be used together",
             "each trial would send every row again: use another order",
         )
-    seed = flags.pop("seed", None)
-    if flags.get("arrivals") is not None:
-        flags["seed"] = seed
-    conditions = tuple(parse_condition(text, RATIO) for text in given.fail_on)
-    if conditions and (why := too_few_pairs(given.repeat or PAIRS)):
+    conditions = tuple(parse_condition(text, RATIO) for text in ratios.fail_on)
+    if conditions and (why := too_few_pairs(repeat or PAIRS)):
         raise UserError(f"--fail-on cannot be judged: {why}", MORE_PAIRS)
-    check_one_stdout(flags.get("json"), given.format)
-    for side in (url_a, url_b):
+    check_one_stdout(options.given.json_path, ratios.format)
+    for side in sides:
         if not is_url(side):
             _refuse_contract_options(find_subject(side).name, request)
-        elif flags.get("server_place") is not None:
+        elif options.placement.server is not None:
             raise UserError(
                 f"--server-place starts subjects, and {redact_url(side)} is a server that runs",
                 "leave it out, or name subjects on both sides",
             )
-    urls = [side if is_url(side) else NOWHERE for side in (url_a, url_b)]
+    urls = [side if is_url(side) else NOWHERE for side in sides]
     urls, request, timeout_ns = _read_once(urls, request)
     chosen = SEED if seed is None else seed
-    sides = [read_workload(url, _options_for(url, urls, request)) for url in urls]
-    workload = [replace(side, timeout_ns=timeout_ns) for side in sides]
-    jobs = [_seeded(read_job(workload=each, **flags), chosen) for each in workload]
+    read = [read_workload(url, _options_for(url, urls, request)) for url in urls]
+    workloads = [replace(each, timeout_ns=timeout_ns) for each in read]
+    jobs = [_seeded(make_job(each, options), chosen) for each in workloads]
     return AbJob(
-        sides=(url_a, url_b),
+        sides=sides,
         jobs=(jobs[0], jobs[1]),
-        pairs=given.repeat or PAIRS,
+        pairs=repeat or PAIRS,
         seed=chosen,
         conditions=conditions,
-        format=given.format,
+        format=ratios.format,
     )
 
 

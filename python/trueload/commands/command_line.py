@@ -21,7 +21,6 @@ import typer
 
 from trueload.commands.usage import explain_usage_error
 from trueload.errors import UserError
-from trueload.request.redact import hide_arguments
 
 Parsed = TypeVar("Parsed")
 TIME = "TIME"  # the help's placeholder for a duration
@@ -62,6 +61,8 @@ def understand(
         message, hint = explain_usage_error(
             error, lambda: command.context_class(command, info_name=name)
         )
+        from trueload.request.redact import hide_arguments  # imported late, as there is a mistake
+
         raise UserError(hide_arguments(message, words), hint) from error
     return CommandLine((*path, *words), value)
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.flags import parameters_of, take_flags, with_flags_of
 from trueload.protocol.option import FILE, Given, Option, Settings, flag_of, name_of, options_of
 
 Value = TypeVar("Value")
@@ -96,9 +96,8 @@ def with_options(
         def run(**flags: Any) -> Parsed:
             return own(given=read(**take_flags(read, flags)), **flags)
 
-        mine = inspect.signature(own, eval_str=True)
-        kept = [each for name, each in mine.parameters.items() if name != "given"]
-        run.__dict__["__signature__"] = mine.replace(parameters=kept)
+        kept = [each for each in parameters_of(own) if each.name != "given"]
+        run.__dict__["__signature__"] = inspect.Signature(kept)
         run.__doc__ = own.__doc__
         return with_flags_of(read, without=())(run)
 

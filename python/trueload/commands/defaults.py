@@ -20,9 +20,7 @@ from trueload.commands.command_line import option_words
 from trueload.commands.foreign_flags import RENAMED, former_names, removed_hint
 from trueload.errors import UserError
 from trueload.files.ownership import first_fault, steps, trusted_here
-from trueload.files.toml import UnreadableError, read_toml
 from trueload.near import did_you_mean
-from trueload.request.redact import redact_command
 
 FILE = "trueload.toml"
 PYPROJECT = "pyproject.toml"
@@ -99,6 +97,8 @@ def find_config(
 
 
 def _read(path: Path, shown: str) -> ConfigFile | None:
+    from trueload.files.toml import UnreadableError, read_toml  # imported late: few have a file
+
     of_others = path.name == PYPROJECT
     try:
         tables: object = read_toml(path)
@@ -257,6 +257,8 @@ def defaults_text(used: Sequence[Default]) -> str:
     """
     parts = []
     for source in dict.fromkeys(default.source for default in used if default.words):
+        from trueload.request.redact import redact_command  # imported late: most have no defaults
+
         words = [word for default in used if default.source == source for word in default.words]
         parts.append(f"{shlex.join(redact_command(words))} (from {source})")
     return f"defaults: {', '.join(parts)}" if parts else ""

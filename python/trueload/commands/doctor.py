@@ -9,13 +9,15 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from trueload.machine.facts import Machine
+from trueload.machine.wakeups import LAG_FAIL_NS, LAG_WARN_NS
 from trueload.record.core_latency import have_moved, span_text
-from trueload.trial.ceiling import Ceiling
 from trueload.units import counted, format_duration, format_rate, format_size
-from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
+
+if TYPE_CHECKING:
+    from trueload.trial.ceiling import Ceiling
 
 Status = Literal["pass", "warn", "fail", "n/a"]
 
@@ -61,9 +63,9 @@ class EngineFound:
 class Facts:
     """Everything that is judged.
 
-    ``skipped`` has the reason for each subject that cannot be built or run here; None without a
-    catalogue. ``untried`` counts those never built from their registries. ``core_latencies_ns`` has
-    the times of handing a cache line from one of the first two CPUs to the other and back,
+    ``skipped`` has the reason for each subject that cannot be built or run here; None if they were
+    not looked at. ``untried`` counts those never built from their registries. ``core_latencies_ns``
+    has the times of handing a cache line from one of the first two CPUs to the other and back,
     measured several times. ``is_here`` is False for another host.
     """
 
@@ -371,7 +373,7 @@ def _judge_subjects(facts: Facts) -> Finding:
     if not facts.is_here:
         return _unknown("subjects", "looked at on the machine that builds them only")
     if skipped is None:
-        return _unknown("subjects", "no catalogue of subjects here")
+        return _unknown("subjects", "not looked at (--quick, or no catalogue here)")
     value = f"{facts.subjects - len(skipped)} of {facts.subjects} have what they need here"
     if facts.untried:
         value += f"; {facts.untried} were never built from their registries"

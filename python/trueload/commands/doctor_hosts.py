@@ -22,7 +22,6 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.machine.remote import SCRIPT, ScriptOutput, machine_of, parse_printed
 from trueload.places import ChannelClosedError, Place
-from trueload.trial.ceiling import calibrate, measure_lateness
 
 LOOK_S = 0.2
 PRINT_S = 30.0  # on a slow host, besides the time that it watches
@@ -83,6 +82,8 @@ def _measure(
     watch_s: float, quick: bool, interrupt: Interrupt, place: Place, printed: ScriptOutput
 ) -> Facts:
     """Let the engine measure a host that was watched."""
+    from trueload.trial.ceiling import calibrate, measure_lateness
+
     path = f"as sent to {place.name}"
     cpus, latencies_ns, lateness, ceiling = printed.cpus(), tuple[float, ...](), None, None
     try:

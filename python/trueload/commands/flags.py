@@ -30,17 +30,25 @@ def take_flags(reader: Callable[..., Any], flags: dict[str, Any]) -> dict[str, A
     return {name: flags.pop(name) for name in inspect.signature(reader).parameters if name in flags}
 
 
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return a function's parameters with their types.
+
+    The type of its result may be imported only while it runs, and is left out.
+    """
+    function.__annotations__.pop("return", None)
+    return list(inspect.signature(function, eval_str=True).parameters.values())
+
+
 def with_flags_of(
     other: Callable[..., Any], *, without: Iterable[str]
 ) -> Callable[[Callable[..., Parsed]], Callable[..., Parsed]]:
     """Return a decorator that adds the parameters of ``other`` to a command, as ``**flags``."""
 
     def decorate(own: Callable[..., Parsed]) -> Callable[..., Parsed]:
-        mine = inspect.signature(own, eval_str=True).parameters.values()
+        mine = parameters_of(own)
         named = [each for each in mine if each.kind is not inspect.Parameter.VAR_KEYWORD]
         hidden = {*without, *(each.name for each in named)}
-        theirs = inspect.signature(other, eval_str=True).parameters.values()
-        taken = [each for each in theirs if each.name not in hidden]
+        taken = [each for each in parameters_of(other) if each.name not in hidden]
         parameters = [
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*named, *taken)
         ]

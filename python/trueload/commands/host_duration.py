@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from trueload.commands.job import Job
 from trueload.errors import UserError
 from trueload.places.names import K8sPods, Placement
 from trueload.protocol.plan import Duration
-from trueload.suites.plan import SuitePlan, duration_ns
 from trueload.trial.spec import TrialSpec
 from trueload.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from trueload.suites.plan import SuitePlan
 
 STEPS = 40  # a search for a rate takes 10 to 25
 STEP_NS = 20 * NS_PER_S  # more than the average of those that end when enough was seen
@@ -49,6 +52,8 @@ def for_job(job: Job, trials: int | None = None) -> Placement:
 
 def for_suite(placement: Placement, plan: SuitePlan) -> Placement:
     """Return the hosts of a suite."""
+    from trueload.suites.plan import duration_ns  # imported late: a single run has no suite
+
     all_ns = duration_ns(plan)
     more_ns = BUILDS_NS + (plan.patience_ns or 0)
     return _lasting(placement, plan.threads, None if all_ns is None else all_ns + more_ns)

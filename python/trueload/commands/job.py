@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from trueload.closeable import Closeable
 from trueload.commands.measure_options import ResultOptions
@@ -20,12 +20,14 @@ from trueload.request.redact import redact_command
 from trueload.request.route import Route, check_sources
 from trueload.request.traffic import Traffic
 from trueload.request.url import Url
-from trueload.search.execute import SearchPlan
 from trueload.store.rows import Run, RunState
 from trueload.store.runs import Store, StoreError
 from trueload.text import labelled
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
+
+if TYPE_CHECKING:
+    from trueload.search.execute import SearchPlan
 
 # The command by which subjects start trueload. -P keeps the current folder off the path, so that a
 # subject's folder cannot shadow a module of ours.

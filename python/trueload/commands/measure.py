@@ -1,33 +1,28 @@
-"""Measuring by flags: when to send, how often, and what to do with the result, for any protocol.
+"""What the options of a command that measures mean: a ``Job``, checked before anything is sent.
 
-A protocol's own options become ``Workload``. ``measuring`` adds those common to all protocols, and
-together they become one ``Job``. All is checked before anything is sent.
+A protocol's own options are a ``Workload`` already; here are those that all protocols have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from trueload.commands.connect_open import by_connections, fail_on_form
-from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.host_duration import check_dry_run
 from trueload.commands.job import Job, Workload
+from trueload.commands.job_options import JobOptions
 from trueload.commands.late_hosts import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.measure_options import MeasureOptions
-from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
 from trueload.commands.place_options import (
     check_allowed_losses,
     check_local_addresses,
     check_pinned,
-    read_placement,
 )
 from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
-from trueload.commands.search import choose_search, started
+from trueload.commands.search_flags import choose_search, started
 from trueload.commands.slow_connections import check_slow_connections
 from trueload.commands.web import check_web
 from trueload.commands.weights import check_weights
@@ -43,38 +38,14 @@ from trueload.stats import parse_percentile
 from trueload.trial.spec import Load, TrialSpec
 from trueload.units import counted
 
-read_engine = reader_of(EngineOptions)
-read_load = reader_of(LoadOptions)
 
-
-def measuring(read_workload: Callable[..., Workload]) -> Callable[..., Job]:
-    """Return one function with a protocol's flags and those of ``read_job``; it returns a job."""
-
-    @with_flags_of(read_workload, without=())
-    @with_flags_of(read_job, without=("workload",))
-    def read(**flags: Any) -> Job:
-        workload = read_workload(**take_flags(read_workload, flags))
-        return read_job(workload=workload, **flags)
-
-    return read
-
-
-@with_flags_of(read_metrics, without=())
-@with_flags_of(read_placement, without=())
-@with_flags_of(read_engine, without=())
-@with_flags_of(read_load, without=())
-@with_options(MeasureOptions)
-def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Job:
-    """Read the options and check them as a whole; nothing has been sent."""
-    check_one_stdout(given.json_path, given.format)
-    check_result_files(given.output, saved=not given.no_save)
-    placement = read_placement(**take_flags(read_placement, more_flags))
+def make_job(workload: Workload, options: JobOptions) -> Job:
+    """Check what was asked for as a whole, and return it; nothing has been sent. Raises
+    ``UserError``."""
+    given, of_load, placement = options.given, options.load, options.placement
     check_dry_run(given.dry_run, placement)
     check_web(given)
-    engine = read_engine(**take_flags(read_engine, more_flags))
-    engine = engine.over(EngineOptions.of({"timeout_ns": workload.timeout_ns}))
-    of_load = read_load(**take_flags(read_load, more_flags))
-    metrics = read_metrics(**more_flags)
+    engine = options.engine.over(EngineOptions.of({"timeout_ns": workload.timeout_ns}))
     form = fail_on_form(workload)
     thresholds = tuple(parse_condition(text, form) for text in given.fail_on)
     of_load = by_connections(workload, of_load, engine, given.search)
@@ -120,7 +91,7 @@ def read_job(workload: Workload, given: MeasureOptions, **more_flags: Any) -> Jo
         live=not (given.no_live or given.quiet),
         search=plan,
         placement=placement,
-        metrics=metrics,
+        metrics=options.metrics,
     )
 
 

@@ -1,7 +1,5 @@
 """The options of how often is measured, and of what happens with the result, each declared once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal, get_args
 

@@ -1,10 +1,6 @@
 """The options of where engines and servers run, each declared once, and their combinations."""
 
-from __future__ import annotations
-
 import errno
-import ipaddress
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -236,6 +232,9 @@ def check_local_addresses(texts: Sequence[str], placement: Placement) -> tuple[s
             "--local-address names addresses of one host, but the load comes from several hosts",
             "name each host's own addresses in a places.toml, and give that with --lab",
         )
+    import ipaddress  # imported late: few commands name an address
+    import socket
+
     for text in texts if placement.all_here else ():
         family = socket.AF_INET6 if ipaddress.ip_address(text).version == 6 else socket.AF_INET
         try:

@@ -1,8 +1,8 @@
 """The protocols: their names, and the texts of the commands that load and serve them.
 
 `trueload --help` reads this, so nothing heavy is imported. A protocol's flags are in the module of
-its name beside this one, as ``read_job``. Its server is a row of ``serve.SERVERS``
-(docs/contributors/adding-a-protocol.md).
+its name beside this one, as ``read_job``. Its server is a row of ``serve_flags.OPTIONS`` and of
+``serve.SERVERS`` (docs/contributors/adding-a-protocol.md).
 """
 
 from __future__ import annotations

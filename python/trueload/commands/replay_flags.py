@@ -12,9 +12,7 @@ from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.environment import fill_header
-from trueload.request.gather import RecordingFlags
 from trueload.request.make import make_request
-from trueload.request.recording import read_recording
 from trueload.request.replay import Replay
 from trueload.request.url import Url
 from trueload.trial.spec import Load, make_stage
@@ -46,6 +44,9 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
             "--replay and a path in the URL cannot be used together",
             "name only the server: the recording has the paths",
         )
+    from trueload.request.gather import RecordingFlags  # imported late: few runs are replays
+    from trueload.request.recording import read_recording
+
     # A request of its own only checks the headers, and makes those of a user.
     headers = [fill_header(line, os.environ) for line in given.header]
     made = make_request(base, method=None, headers=headers, user=given.user, body=None)

@@ -10,11 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from trueload.commands.declarations import with_options
 from trueload.commands.job import Workload
 from trueload.commands.replay_flags import replay_of
 from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
@@ -143,22 +139,6 @@ def _route(given: HttpOptions) -> Route:
         local_addresses=given.local_address,
         proxy=given.proxy,
     )
-
-
-UrlArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="URL",
-        help=("URL to load: http://HOST[:PORT]/PATH, or the same with https://."),
-        show_default=False,
-    ),
-]
-
-
-@with_options(HttpOptions)
-def read_http(given: HttpOptions, url: UrlArgument = None) -> Workload:
-    """Return what is to be sent, and where to. Raises ``UserError``."""
-    return read_workload(url, given)
 
 
 def _request(endpoint: Url, given: ContentOptions) -> Request:

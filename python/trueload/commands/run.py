@@ -1,6 +1,6 @@
 """The way of one run, from its options to its result: to learn how trueload works, begin here.
 
-`trueload http URL` reads its options into a ``Job`` (`measure.read_job`), checked as a whole before
+`trueload http URL` reads its options into a ``Job`` (`measure.make_job`), checked as a whole before
 anything is sent; `run_job` does it. `trueload compare`, `suite run` and searches differ in what
 they measure next; each trial of theirs is the same.
 
@@ -36,8 +36,6 @@ from trueload.commands.output import (
     report_shortfall,
 )
 from trueload.commands.result_files import write_result
-from trueload.commands.search import run_search
-from trueload.commands.server_place import with_server
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
@@ -64,6 +62,8 @@ def run_job(job: Job) -> int:
     check_writable(job.given.json_path)
     find_engine()  # before a run begins in the store that could measure nothing
     if job.search is not None:
+        from trueload.commands.search import run_search  # imported late: most runs are none
+
         return run_search(job, job.search)
     note_recording(job)
     with at_terminal(job, job.workload.kind) as (interrupt, watch, show_report):
@@ -100,7 +100,10 @@ def measure_job(
         what = f"{job.workload.kind} {job.workload.url}"
         stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts, late=late)
-        spec = stack.enter_context(with_server(job, spec))
+        if job.placement.server is not None:
+            from trueload.commands.server_place import with_server  # imported late: few start one
+
+            spec = stack.enter_context(with_server(job, spec))
         saved = stack.enter_context(RunWriter.begin(stack, job, job.workload.kind, job.spec.url))
         if note := files_note(spec):
             announce(note)

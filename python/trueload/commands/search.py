@@ -1,6 +1,6 @@
 """``--limit``: searches the largest load that keeps to it, for any command that measures.
 
-The options become a plan. Each step is a trial of its own, saved as soon as it has ended.
+Each step is a trial of its own, saved as soon as it has ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, RunWriter
 from trueload.commands.locked import locked
-from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.output import (
     at_terminal,
     code_after,
@@ -25,15 +24,11 @@ from trueload.commands.output import (
     report_shortfall,
 )
 from trueload.commands.result_files import write_result
-from trueload.commands.server_place import with_server
 from trueload.engines.engine import find_engine
-from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
-from trueload.protocol.load_options import LoadOptions
 from trueload.record.certainty import Ruling, rule
 from trueload.record.schema import Record
-from trueload.record.thresholds import LIMIT, parse_condition
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.heading import search_heading
@@ -41,7 +36,7 @@ from trueload.report.live import Watch, is_terminal, unwatched
 from trueload.search.broadcast_rows import is_published, shootout_line
 from trueload.search.crowd import Crowd
 from trueload.search.decide import SafeLoad, Try
-from trueload.search.execute import SearchPlan, StepResult, make_bounds, outcome, search, spec_at
+from trueload.search.execute import SearchPlan, StepResult, outcome, search, spec_at
 from trueload.search.result import (
     deciding,
     exit_code,
@@ -55,51 +50,6 @@ from trueload.search.result import (
 )
 from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
-
-
-def choose_search(
-    given: MeasureOptions, load: LoadOptions, origins: int = 1, of_sessions: bool = False
-) -> SearchPlan | None:
-    """Return the search that the options ask for, if any.
-
-    It starts at ``--rate`` or, in a search for connections, at ``--connections``. Each of several
-    origins keeps at least one connection. Raises ``UserError`` for options that contradict each
-    other.
-    """
-    if given.limit is None:
-        if given.search is not None:
-            raise UserError(
-                "--search is given, but no --limit", "add for example --limit 'p99<10ms'"
-            )
-        return None
-    limit = parse_condition(given.limit, LIMIT)
-    axis = given.search or "rate"
-    excluded = [
-        ("--requests", load.gave("requests")),
-        ("--stages", load.gave("stages")),
-        ("--repeat", given.repeat is not None),
-        ("--rate", load.gave("rate_per_s") and axis == "connections"),
-    ]
-    for name, is_given in excluded:
-        if is_given:
-            what = "--limit" if name != "--rate" else "--search connections"
-            raise UserError(f"{what} and {name} cannot be used together", "keep one of them")
-    start = load.rate_per_s
-    if axis == "connections":
-        start = load.connections if load.gave("connections") else None
-    bounds = make_bounds(axis, start)
-    if bounds.whole:
-        low = float(origins)
-        bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
-    step_ns = load.duration_ns if load.gave("duration_ns") else None
-    return SearchPlan(axis, limit, bounds, step_ns, of_sessions=of_sessions)
-
-
-def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
-    """Return the options with the load that a search starts at."""
-    if plan is None or plan.axis != "rate":
-        return load
-    return load.model_copy(update={"rate_per_s": plan.bounds.start})
 
 
 @dataclass(frozen=True)
@@ -135,7 +85,10 @@ def measure_search(
         what = f"{job.workload.kind} {job.workload.url}"
         stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts)
-        spec = stack.enter_context(with_server(job, spec))
+        if job.placement.server is not None:
+            from trueload.commands.server_place import with_server  # imported late: few start one
+
+            spec = stack.enter_context(with_server(job, spec))
         stored = {**plan_json(plan), "of": job.workload.kind}
         saved = stack.enter_context(
             RunWriter.begin(stack, job, "search", job.spec.url, plan=stored)

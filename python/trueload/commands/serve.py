@@ -14,8 +14,8 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from trueload.commands.declarations import with_options
 from trueload.commands.options import check_cpus, check_writable
 from trueload.commands.place_options import choose_places
 from trueload.commands.protocols import PROTOCOLS
@@ -75,43 +75,40 @@ def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Se
     return Serving(plan, loaded_by, identity, given.json_path, place)
 
 
-@with_options(ServeHttpOptions)
-def read_http(given: ServeHttpOptions) -> Serving:
-    """Read ``serve http``. Faults turn the record on, so that their number is reported."""
+def _serves_http(given: ServeHttpOptions) -> Serving:
+    """Return what ``serve http`` does. Faults turn the record on, so that their number is
+    reported."""
     http2, faults = make_http2_server(given), make_faults(given)
     recorded = given.record or (faults is not None and faults.spoil)
     return _of_service(given, "http", ServeHttp(record=recorded, faults=faults, http2=http2))
 
 
-@with_options(ServeStreamOptions)
-def read_tcp(given: ServeStreamOptions) -> Serving:
-    """Read ``serve tcp``."""
+def _serves_tcp(given: ServeStreamOptions) -> Serving:
+    """Return what ``serve tcp`` does."""
     return _of_service(given, "tcp", ServeTcpEcho())
 
 
-@with_options(ServeOptions)
-def read_udp(given: ServeOptions) -> Serving:
-    """Read ``serve udp``. Raises ``UserError``."""
+def _serves_udp(given: ServeOptions) -> Serving:
+    """Return what ``serve udp`` does. Raises ``UserError``."""
     serving = _of_service(given, "udp", ServeUdpEcho())
     if serving.plan.listen.startswith(UNIX):
         raise UserError("UDP has no socket files", "listen on IP:PORT")
     return serving
 
 
-@with_options(ServeWsOptions)
-def read_ws(given: ServeWsOptions) -> Serving:
-    """Read ``serve ws``."""
+def _serves_ws(given: ServeWsOptions) -> Serving:
+    """Return what ``serve ws`` does."""
     return _of_service(given, "ws", ServeWs(dialect=given.dialect or "json"))
 
 
 @dataclass(frozen=True)
 class ReferenceServer:
-    """A reference server: how its flags are read, and what it serves to a given load.
+    """A reference server: what its options make it do, and what it serves to a given load.
 
     ``service_for`` takes the load's exchange, None for HTTP.
     """
 
-    read: Callable[..., Serving]
+    read: Callable[[Any], Serving]
     service_for: Callable[[Exchange | None], ServicePlan]
 
 
@@ -121,10 +118,10 @@ def _ws_service(exchange: Exchange | None) -> ServeWs:
 
 
 SERVERS: dict[str, ReferenceServer] = {
-    "http": ReferenceServer(read_http, lambda exchange: ServeHttp()),
-    "tcp": ReferenceServer(read_tcp, lambda exchange: ServeTcpEcho()),
-    "udp": ReferenceServer(read_udp, lambda exchange: ServeUdpEcho()),
-    "ws": ReferenceServer(read_ws, _ws_service),
+    "http": ReferenceServer(_serves_http, lambda exchange: ServeHttp()),
+    "tcp": ReferenceServer(_serves_tcp, lambda exchange: ServeTcpEcho()),
+    "udp": ReferenceServer(_serves_udp, lambda exchange: ServeUdpEcho()),
+    "ws": ReferenceServer(_serves_ws, _ws_service),
 }
 """The reference servers by name of the protocol."""
 

@@ -1,7 +1,5 @@
 """The options of reference servers, each declared once, and what those of HTTP mean."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from trueload.commands.measure_options import JsonOptions

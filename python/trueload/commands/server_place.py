@@ -31,14 +31,10 @@ from trueload.trial.spec import NoInterrupt, Tree, TrialSpec
 
 @contextlib.contextmanager
 def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
-    """Run the server that was asked for, and yield the specification with it.
-
-    Yields the specification unchanged if none was asked for. Raises ``UserError``.
-    """
+    """Run the server that was asked for, and yield the specification with it. Raises
+    ``UserError``."""
     host = job.placement.server
-    if host is None:
-        yield spec
-        return
+    assert host is not None, "it is for commands with --server-place"
     plan = serve_plan(job.workload.kind, spec, host)
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(open_place(host.place, find_engine(), keep=job.placement.keep))

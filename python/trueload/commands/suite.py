@@ -8,35 +8,25 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.host_duration import for_suite, print_manifest
 from trueload.commands.job import TRUELOAD_COMMAND
 from trueload.commands.locked import locked
-from trueload.commands.options import check_result_files, read_metrics
-from trueload.commands.place_options import check_all_at_start, read_placement
-from trueload.commands.suite_options import SuiteOptions
+from trueload.commands.suite_job import STDOUT, SuiteJob
 from trueload.commands.suite_pair import check_paired, find_reference
 from trueload.commands.suite_places import SuiteHosts, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
-from trueload.commands.web import check_web, web_page
+from trueload.commands.web import web_page
 from trueload.commands.weights import division_lines
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import EarlyEnd, Interrupt
 from trueload.machine.facts import count_ports
 from trueload.metrics.exports import exporting
-from trueload.metrics.options import NO_METRICS, MetricsOptions
-from trueload.places.names import HERE, Placement
 from trueload.protocol.client import ClientContract
-from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.record.schema import Record
 from trueload.report.live import stop_key
@@ -52,9 +42,8 @@ from trueload.subjects.contracts import AnyContract, load_contract
 from trueload.subjects.manifest import Subject
 from trueload.subjects.selection import parse_selects
 from trueload.suites.broadcast import measure_broadcast
-from trueload.suites.changes import Changes
 from trueload.suites.choose import choose_subjects
-from trueload.suites.definition import WINDOW_KEYS, Suite, find_suite, load_suite
+from trueload.suites.definition import Suite, find_suite, load_suite
 from trueload.suites.execute import Execution, changed_subjects
 from trueload.suites.plan import (
     PlannedLoad,
@@ -68,75 +57,6 @@ from trueload.suites.pools import beyond_limits
 from trueload.text import plain
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec
-
-STDOUT = Path("-")
-
-
-@dataclass(frozen=True)
-class SuiteJob:
-    """A command line that has been understood. ``words`` are as those of ``job.Job``. ``where`` is
-    not of the plan: a run may be resumed elsewhere, and each record says where it was made."""
-
-    name: str | None
-    changes: Changes
-    given: SuiteOptions
-    metrics: MetricsOptions = NO_METRICS
-    words: tuple[str, ...] | None = None
-    placement: Placement = HERE
-
-    @property
-    def live(self) -> bool:
-        return not self.given.no_live
-
-    @property
-    def json_path(self) -> Path | None:
-        """The file for the result as JSON."""
-        by_format = STDOUT if self.given.format == "json" else None
-        return self.given.json_path or by_format
-
-
-# The other settings of an engine are keys of the suite's file alone.
-read_engine = reader_of(EngineOptions, only=("threads", "timeout"), by_default=False)
-read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
-
-
-@with_flags_of(read_metrics, without=())
-@with_flags_of(read_placement, without=("server_pid",))
-@with_flags_of(read_window, without=())
-@with_flags_of(read_engine, without=())
-@with_options(SuiteOptions)
-def read_suite(
-    given: SuiteOptions,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME|FILE", help=("Suite to run: a name from the catalogue, or a .toml file.")
-        ),
-    ] = None,
-    **more_flags: Any,
-) -> SuiteJob:
-    """Run a suite: build, start, verify and measure each subject, and rank them.
-
-    Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every measured row is invalid.
-
-    Example: trueload suite run http-servers --subjects nginx,go -c 64 -d 3s
-
-    The plan alone: trueload suite run http-servers --dry-run
-
-    An interrupted run: trueload suite run --resume last
-    """
-    update = {
-        "window": read_window(**take_flags(read_window, more_flags)),
-        "engine": read_engine(**take_flags(read_engine, more_flags)),
-    }
-    changes = given.only(Changes).model_copy(update=update)
-    check_result_files(given.output)
-    metrics = read_metrics(**take_flags(read_metrics, more_flags))
-    placement = read_placement(**more_flags)
-    check_all_at_start(placement, "a suite")
-    check_web(given)
-    return SuiteJob(name, changes, given, metrics, placement=placement)
-
 
 Finish = Callable[[Execution, Interrupt], int]
 """Executes what was begun; what it returns is handed on."""

@@ -1,7 +1,5 @@
 """The options of ``trueload suite run`` that say which subjects, and what is shown."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from trueload.commands.measure_options import (

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trueload.commands.declarations import with_options
-from trueload.commands.job import Workload
-from trueload.commands.measure import measuring
-from trueload.commands.request_flags import read_local_addresses
+from trueload.commands.measuring import measuring
 from trueload.errors import UserError
 from trueload.protocol.request_options import TcpOptions
-from trueload.request.exchange import TcpEcho
-from trueload.request.message import make_messages
-from trueload.request.route import UNIX, make_route
-from trueload.request.traffic import Traffic
-from trueload.request.url import Url, parse_host_port
+
+if TYPE_CHECKING:
+    from trueload.commands.job import Workload
 
 
 @with_options(TcpOptions)
@@ -32,6 +28,14 @@ def read_tcp(
     given: TcpOptions,
 ) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
+    from trueload.commands.job import Workload
+    from trueload.commands.request_flags import read_local_addresses
+    from trueload.request.exchange import TcpEcho
+    from trueload.request.message import make_messages
+    from trueload.request.route import UNIX, make_route
+    from trueload.request.traffic import Traffic
+    from trueload.request.url import Url, parse_host_port
+
     if given.half_close and not given.close:
         raise UserError("--half-close ends each connection, and there is no --close", "add --close")
     unix = where.removeprefix(UNIX) if where.startswith(UNIX) else None

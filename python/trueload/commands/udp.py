@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trueload.commands.declarations import with_options
-from trueload.commands.job import Workload
-from trueload.commands.measure import measuring
-from trueload.commands.request_flags import read_local_addresses
+from trueload.commands.measuring import measuring
 from trueload.errors import UserError
 from trueload.protocol.request_options import EchoOptions
-from trueload.request.exchange import UdpEcho
-from trueload.request.message import Messages, make_messages
-from trueload.request.route import UNIX, make_route
-from trueload.request.traffic import Traffic
-from trueload.request.url import parse_host_port
+
+if TYPE_CHECKING:
+    from trueload.commands.job import Workload
+    from trueload.request.message import Messages
 
 # At least two numbers of 8 bytes each; at most 65,535 bytes less the headers of IPv4 and UDP
 # (crates/wire/src/udp_echo.rs).
@@ -32,6 +29,13 @@ def read_udp(
     given: EchoOptions,
 ) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
+    from trueload.commands.job import Workload
+    from trueload.commands.request_flags import read_local_addresses
+    from trueload.request.exchange import UdpEcho
+    from trueload.request.route import UNIX, make_route
+    from trueload.request.traffic import Traffic
+    from trueload.request.url import parse_host_port
+
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
     endpoint, local = parse_host_port(where, "udp"), given.local_address
@@ -47,6 +51,8 @@ def read_udp(
 
 def make_datagrams(size_bytes: int | None, data: Path | None) -> Messages:
     """Return the datagrams that are sent repeatedly. Raises ``UserError``."""
+    from trueload.request.message import make_messages
+
     messages = make_messages(size_bytes, data)
     if not SIZE_BYTES_MIN <= messages.size_bytes <= SIZE_BYTES_MAX:
         raise UserError(

@@ -10,16 +10,14 @@ import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trueload.commands.declarations import reader_of, with_options
 from trueload.commands.flags import take_flags, with_flags_of
-from trueload.commands.host_duration import check_dry_run
-from trueload.commands.job import Job, Workload
-from trueload.commands.measure import measuring
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
+from trueload.commands.measuring import measuring
 from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
 from trueload.commands.place_options import (
     check_all_at_start,
@@ -27,13 +25,10 @@ from trueload.commands.place_options import (
     check_pinned,
     read_placement,
 )
-from trueload.commands.request_flags import read_identity, read_local_addresses
-from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.exchange import Dialect
 from trueload.protocol.option import flag_of
-from trueload.protocol.plan import Requests, Turns
 from trueload.protocol.request_options import (
     ModeOptions,
     TlsOptions,
@@ -42,20 +37,10 @@ from trueload.protocol.request_options import (
     WsEchoOptions,
     WsMode,
 )
-from trueload.protocol.shootout import SUBPROTOCOLS
-from trueload.record.thresholds import CLIENTS_FAIL_ON, CLIENTS_LIMIT, parse_condition
-from trueload.request.environment import environment_of
-from trueload.request.exchange import WsBroadcast, WsEcho
-from trueload.request.make import is_token, make_request
-from trueload.request.message import make_messages
-from trueload.request.redact import redact_url
-from trueload.request.route import make_route
-from trueload.request.tls import make_tls
-from trueload.request.traffic import Traffic
-from trueload.request.url import WS, parse_given_url
-from trueload.request.values import Request
-from trueload.search.execute import SearchPlan, make_clients
-from trueload.trial.spec import Load, TrialSpec
+
+if TYPE_CHECKING:
+    from trueload.commands.job import Job, Workload
+    from trueload.request.values import Request
 
 STEP = 1_000
 CONCURRENT = 4
@@ -63,7 +48,7 @@ SAMPLES = 100
 PADDING_BYTES = 200
 LIMIT_ASKED, LIMIT_PUBLISHED = "p95<500ms", "receipt_p95<500ms"
 # Each client that joins needs a handshake, and often a subscription.
-JOINING = EngineOptions(connect_rate_per_s=1_000)
+JOINING = EngineOptions.of({"connect_rate_per_s": 1_000})
 # A step runs on one thread, and each client has one message in flight.
 read_engine = reader_of(EngineOptions, without=("threads", "refill"))
 
@@ -98,6 +83,16 @@ UrlArgument = Annotated[
 
 def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
+    from trueload.commands.job import Workload
+    from trueload.commands.request_flags import read_identity, read_local_addresses
+    from trueload.request.environment import environment_of
+    from trueload.request.make import make_request
+    from trueload.request.redact import redact_url
+    from trueload.request.route import make_route
+    from trueload.request.tls import make_tls
+    from trueload.request.traffic import Traffic
+    from trueload.request.url import WS, parse_given_url
+
     given = UpgradeOptions.of({**given.given, **read_identity(given)})
     endpoint, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
@@ -119,6 +114,9 @@ def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
 
 def _protocols(given: Sequence[str], dialect: Dialect | None) -> Sequence[str]:
     """Return the subprotocols asked for, else that of the dialect, if it has one."""
+    from trueload.protocol.shootout import SUBPROTOCOLS
+    from trueload.request.make import is_token
+
     if not given and dialect in SUBPROTOCOLS:
         return (SUBPROTOCOLS[dialect],)
     for name in given:
@@ -143,6 +141,9 @@ def _headers(given: Sequence[str], origin: str | None, protocols: Sequence[str])
 @with_options(WsEchoOptions)
 def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
+    from trueload.request.exchange import WsEcho
+    from trueload.request.message import make_messages
+
     opened = read_opening(url, given)
     if given.text is not None and opened.dialect is not None:
         raise UserError(
@@ -171,6 +172,15 @@ read_broadcast = reader_of(WsBroadcastOptions)
 @with_options(BroadcastOptions)
 def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
+    from trueload.commands.host_duration import check_dry_run
+    from trueload.commands.job import Job
+    from trueload.commands.weights import check_weights
+    from trueload.protocol.plan import Requests, Turns
+    from trueload.record.thresholds import CLIENTS_FAIL_ON, CLIENTS_LIMIT, parse_condition
+    from trueload.request.exchange import WsBroadcast
+    from trueload.search.execute import SearchPlan, make_clients
+    from trueload.trial.spec import Load, TrialSpec
+
     placement = read_placement(**take_flags(read_placement, flags))
     check_dry_run(given.dry_run, placement)
     check_all_at_start(placement, "a broadcast")

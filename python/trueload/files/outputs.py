@@ -15,7 +15,6 @@ import contextlib
 import errno
 import io
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -138,7 +137,7 @@ def _is_of_a_stream(there: os.stat_result) -> bool:
 
 def _new_beside(real: Path) -> tuple[BinaryIO, Path]:
     """Create a file in the same folder, with the mode and owner of the existing one, if any."""
-    part = real.with_name(f".trueload-{secrets.token_hex(8)}.part")
+    part = real.with_name(f".trueload-{os.urandom(8).hex()}.part")
     descriptor = open_descriptor(part, os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC)
     with contextlib.suppress(OSError):
         there = real.stat()

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 # A thousand wake-ups per second and CPU catch what happens once a second, and use about 2 % of it.
 STEP_S = 0.001
+# Below this, lateness is timer slack and one scheduler's turn.
+LAG_WARN_NS, LAG_FAIL_NS = 250_000, 1_000_000
 
 
 @dataclass(frozen=True)

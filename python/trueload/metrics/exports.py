@@ -13,16 +13,19 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from trueload import __version__
 from trueload.extras import require
 from trueload.metrics.options import MetricsOptions
 from trueload.metrics.outlets import Announce, Outlet
-from trueload.metrics.tally import Labels, Tally
 from trueload.record.schema import Record
 from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, Watch
 from trueload.trial.spec import Interrupt, OnProgress, Progress, TrialSpec
+
+if TYPE_CHECKING:
+    from trueload.metrics.tally import Labels, Tally
 
 KEPT = 16
 
@@ -70,6 +73,8 @@ class Exports:
     def measured(self, labels: Mapping[str, str], record: Record) -> None:
         """Add a trial that has ended and reported no progress while it ran."""
         if self._outlets:
+            from trueload.metrics.tally import Tally
+
             about = (*self._about, ("url", record.plan.url))
             tally = Tally(tuple(labels.items()), about, False, 0, time.time_ns()).end(record)
             self._tallies = (*self._tallies, tally.over())[-KEPT:]
@@ -81,6 +86,8 @@ class Exports:
         labels: Mapping[str, str],
         shown: AbstractContextManager[OnProgress | None],
     ) -> Iterator[OnProgress]:
+        from trueload.metrics.tally import Tally  # imported late: most runs have no exporter
+
         self._keep_off()
         tally = Tally.of(spec, tuple(labels.items()), self._about, time.time_ns())
         before = self._tallies[-KEPT:]

@@ -1,7 +1,5 @@
 """The options of metrics, each declared once: where they are sent during a measurement."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -95,4 +93,4 @@ class MetricsOptions(Settings, group="Metrics"):
     )
 
 
-NO_METRICS = MetricsOptions()
+NO_METRICS = MetricsOptions.of({})

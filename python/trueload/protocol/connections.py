@@ -37,7 +37,7 @@ class Connections(Model):
     """Connections that the peer closed soon after accepting them, before any request."""
     unended: int = 0
     """Connections that we half-closed after the last answer and that the peer did not close."""
-    idle_closed: IdleClosed = IdleClosed()
+    idle_closed: IdleClosed = IdleClosed.model_construct()
     """Connections that the peer closed while they were idle."""
     down: int
     """Slots that were without a connection for more than 1 s at a stretch."""

@@ -4,8 +4,6 @@ The plans inherit them, and every surface offers them automatically, so a new se
 here.
 """
 
-from __future__ import annotations
-
 from typing import Literal, Self, get_args
 
 from trueload.protocol.option import (
@@ -137,7 +135,7 @@ class EngineOptions(ThreadOptions, group="Engine"):
     )
 
     @property
-    def engine(self) -> EngineOptions:
+    def engine(self) -> "EngineOptions":
         """Only the engine's settings of a plan that has more."""
         return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
 
@@ -146,5 +144,5 @@ class EngineOptions(ThreadOptions, group="Engine"):
         return self.model_copy(update={"cpus": cpus})
 
 
-ENGINE_DEFAULTS = EngineOptions()
+ENGINE_DEFAULTS = EngineOptions.of({})
 """The defaults: nothing was given."""

@@ -1,7 +1,5 @@
 """What engines exchange, in plans: what is sent, and what a reference server serves."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

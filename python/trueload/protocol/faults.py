@@ -1,7 +1,5 @@
 """What a reference server of HTTP does wrong on purpose; ``plan`` has the rest of the protocol."""
 
-from __future__ import annotations
-
 from trueload.protocol.model import Model
 
 

@@ -24,7 +24,7 @@ class LoadShare(Model):
     """Further parts of an engine with a larger weight, in rising order."""
 
 
-WHOLE = LoadShare()
+WHOLE = LoadShare.model_construct()
 
 
 def load_shares(weights: Sequence[int], connections: int) -> tuple[LoadShare, ...]:

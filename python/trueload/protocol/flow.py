@@ -52,7 +52,7 @@ class Flow(Model):
     hosts has its own."""
     backlog: Backlog | None = None
     """Null for a closed loop."""
-    work: Work = Work()
+    work: Work = Work.model_construct()
     """When the server worked on answers; older records have none."""
     came: int = 0
     """Good answers that came in the window or its drain, including those to requests of the

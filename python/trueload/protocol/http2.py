@@ -57,10 +57,10 @@ class Http2(Model):
     """Streams that we reset."""
     streams_ns: int = 0
     """The time of open streams, times their number."""
-    waits_ns: Waits = Waits()
-    headers_out: HeaderBytes = HeaderBytes()
-    headers_in: HeaderBytes = HeaderBytes()
-    max_concurrent_streams: SettingRange = SettingRange()
-    initial_window_size: SettingRange = SettingRange()
-    max_frame_size: SettingRange = SettingRange()
-    header_table_size: SettingRange = SettingRange()
+    waits_ns: Waits = Waits.model_construct()
+    headers_out: HeaderBytes = HeaderBytes.model_construct()
+    headers_in: HeaderBytes = HeaderBytes.model_construct()
+    max_concurrent_streams: SettingRange = SettingRange.model_construct()
+    initial_window_size: SettingRange = SettingRange.model_construct()
+    max_frame_size: SettingRange = SettingRange.model_construct()
+    header_table_size: SettingRange = SettingRange.model_construct()

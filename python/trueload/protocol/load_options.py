@@ -3,8 +3,6 @@
 ``commands.load_flags`` combines them.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from trueload.protocol.engine_options import PIPELINE_MAX
@@ -173,5 +171,7 @@ class RepeatOptions(Settings, group="Search, thresholds and repetitions"):
     )
 
 
-LOAD_DEFAULTS = LoadOptions()
+LOAD_DEFAULTS = LoadOptions.of({})
 """The defaults: nothing was given."""
+WINDOW_KEYS = ("duration", "requests", "stages", "stages_of", "warmup", "arrivals")
+"""The settings of all loads of a suite; the others are the axes of its loads."""

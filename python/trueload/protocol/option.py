@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -144,7 +145,7 @@ class Settings(Model):
             value = values.get(name)
             if value is not None and not (value is False and one.is_flag and not one.off):
                 given[name] = tuple(value) if one.several else value
-        # Not validated: a text may hold bytes that are no UTF-8.
+        # Not validated: a text may hold bytes that are no UTF-8, and no validator has to be built.
         return cls.model_construct(**given)
 
     def over(self, base: Self) -> Self:
@@ -175,13 +176,18 @@ def options_of(
 ) -> dict[str, Option]:
     """The options of a model's fields, by field, in their order. ``only`` keeps the settings of
     these names, ``without`` leaves out those."""
-    names = {name_of(field) for field in model.model_fields} if only is None else set(only)
-    names -= set(without)
+    every = _options_of(model)
+    names = set(map(name_of, every) if only is None else only) - set(without)
+    return {field: option for field, option in every.items() if name_of(field) in names}
+
+
+@cache
+def _options_of(model: type[Model]) -> dict[str, Option]:
     return {
         field: option if option.group else replace(option, group=_group_of(model, field))
         for field, info in model.model_fields.items()
         for option in info.metadata
-        if isinstance(option, Option) and name_of(field) in names
+        if isinstance(option, Option)
     }
 
 

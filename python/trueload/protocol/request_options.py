@@ -6,8 +6,6 @@ A new option is a field here, and its meaning is one use of it where the command
 need no more than their field.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -58,7 +58,7 @@ class ThinkPlan(Model):
     most_ns: int
 
 
-NO_THINK = ThinkPlan(least_ns=0, most_ns=0)
+NO_THINK = ThinkPlan.model_construct(least_ns=0, most_ns=0)
 
 
 class StepPlan(Model):

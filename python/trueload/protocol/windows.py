@@ -11,9 +11,11 @@ WINDOW_FIRST = 65_535
 WINDOW_MOST = 2**31 - 1
 TABLE_MOST = 2**20
 PROFILES = {
-    "rfc": WindowsPlan(stream_window=WINDOW_FIRST, connection_window=WINDOW_FIRST),
-    "browser": WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20),
-    "unlimited": WindowsPlan(stream_window=WINDOW_MOST, connection_window=WINDOW_MOST),
+    "rfc": WindowsPlan.model_construct(stream_window=WINDOW_FIRST, connection_window=WINDOW_FIRST),
+    "browser": WindowsPlan.model_construct(stream_window=6 * 2**20, connection_window=15 * 2**20),
+    "unlimited": WindowsPlan.model_construct(
+        stream_window=WINDOW_MOST, connection_window=WINDOW_MOST
+    ),
 }
 """Windows by name. ``rfc`` has the defaults of RFC 9113, ``browser`` has those of Chrome."""
 

@@ -9,16 +9,19 @@ nothing else tells them apart. Pure; the engine measures it (``engine.ask_core_l
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
-from trueload.record.schema import CoreLatency
 from trueload.units import format_duration
+
+if TYPE_CHECKING:
+    from trueload.record.schema import CoreLatency
 
 # Two cores of one cache are 55 to 132 ns apart, mostly 85 to 110, changing from moment to moment.
 # Cores of two caches of one processor are 360 to 480 ns apart (an AMD EPYC), the threads of one
 # core some 20 ns.
 MOVED_FACTOR = 3.0
 
-CoreLatencies = Iterable[CoreLatency | None]
+CoreLatencies: TypeAlias = "Iterable[CoreLatency | None]"
 
 
 def pair_of(generator: Iterable[int], server: Iterable[int]) -> tuple[int, int] | None:
@@ -32,6 +35,8 @@ def core_latency_of(
     pair: tuple[int, int] | None, before_ns: float | None, after_ns: float | None
 ) -> CoreLatency | None:
     """What a record has of the two measurements; None if there is no pair of CPUs."""
+    from trueload.record.schema import CoreLatency  # imported late: the doctor needs no record
+
     return pair and CoreLatency(cpus=pair, before_ns=before_ns, after_ns=after_ns)
 
 

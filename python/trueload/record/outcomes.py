@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trueload.protocol.model import Model, left_out
-from trueload.protocol.plan import TargetCounts
 from trueload.protocol.tick import Counts
+
+if TYPE_CHECKING:
+    from trueload.protocol.plan import TargetCounts
 
 
 class Outcomes(Model):

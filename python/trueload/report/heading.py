@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from trueload.report.phases import progress_rows
 from trueload.report.rows import Row, Span, Tone, flow
-from trueload.search.decide import Try
-from trueload.search.execute import SearchPlan, StepResult
-from trueload.search.result import load_text
 from trueload.text import plain
 from trueload.units import format_count
+
+if TYPE_CHECKING:
+    from trueload.search.decide import Try
+    from trueload.search.execute import SearchPlan, StepResult
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ def search_heading(plan: SearchPlan, taken: Sequence[StepResult], following: Try
     It has the load that is tried, the largest earlier load that kept to the limit, and the smallest
     that did not.
     """
+    from trueload.search.result import load_text
+
     load = load_text(plan, following.load)
     notes = [_note("limit", plain(plan.limit.text), "text")]
     kept = [each.next.load for each in taken if each.judgement.outcome == "kept"]

@@ -23,7 +23,8 @@ from trueload.report.accounts import following
 from trueload.report.accounts.idle import idle_text
 from trueload.report.accounts.tls import tls_text
 from trueload.report.client_result import busy_text, by_count, client_headline, client_lines
-from trueload.report.times import brief_text, quantile_text, times_text
+from trueload.report.quantile import quantile_text
+from trueload.report.times import brief_text, times_text
 from trueload.report.tls import failure_reasons
 from trueload.text import APART, REASON_LINES, folded, labelled, plain
 from trueload.units import (

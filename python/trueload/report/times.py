@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trueload.record.figures import BRIEF, SHOWN
-from trueload.stats import Distribution, Quantile
-from trueload.suites.figures import Figures
+from trueload.report.quantile import quantile_text
+from trueload.stats import Distribution
 from trueload.units import NS_PER_MS, format_bound, format_duration, largest_text
 
-
-def quantile_text(found: Quantile) -> str:
-    """Return a time as text; empty if nothing has a time.
-
-    Examples: ``1.20 ms``, ``> 5.00 s``, ``≤ 8.40 ms``, ``too few``, ``8.27 ms (largest of 100)``.
-    """
-    at_most = found.overstated_ns > 0
-    text = format_bound(found.value, above=found.above, too_few=found.too_few, at_most=at_most)
-    return largest_text(text, found.largest_of)
+if TYPE_CHECKING:
+    from trueload.suites.figures import Figures
 
 
 def times_text(found: Distribution, *more: str, most: str = "max") -> str:

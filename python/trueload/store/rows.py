@@ -7,13 +7,15 @@ import json
 import sqlite3
 import zlib
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ValidationError
+from pydantic_core import ValidationError
 
-from trueload.record.removed_fields import read_record
-from trueload.record.schema import Record
+from trueload.record.head import RecordHead, read_head
 from trueload.store.file import VALUE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from trueload.record.schema import Record
 
 Outcome = Literal["measured", "skipped", "failed", "unsupported"]
 
@@ -158,6 +160,8 @@ def _unpack(record: bytes) -> bytes:
 
 
 def to_row(fields: tuple[Any, ...]) -> Row | DamagedRow:
+    from trueload.record.removed_fields import read_record  # imported late: lists need no records
+
     seq, _, number, key, labels, outcome, reason, detail, added_at, record = fields[:-1]
     if checksum_of(fields[:-1]) != fields[-1]:
         return DamagedRow(None, "its content does not match its checksum")
@@ -168,3 +172,14 @@ def to_row(fields: tuple[Any, ...]) -> Row | DamagedRow:
             number, f"its record cannot be read by this version: {_in_one_line(error)}"
         )
     return Row(seq, number, key, json.loads(labels), outcome, reason, detail, added_at, parsed)
+
+
+def to_head(fields: tuple[Any, ...]) -> RecordHead | None:
+    """Return what a list shows of a row; None if nothing was measured, or it cannot be read."""
+    *columns, record, checksum = fields
+    if record is None or checksum_of((*columns, record)) != checksum:
+        return None
+    try:
+        return read_head(_unpack(record))
+    except (ValueError, zlib.error):
+        return None

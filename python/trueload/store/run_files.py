@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueload.errors import UserError
 from trueload.files.compressed import UnpackError, unpacked
-from trueload.record.removed_fields import read_record
-from trueload.record.schema import Record
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.store.runs import Store
+
+if TYPE_CHECKING:
+    from trueload.record.schema import Record
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
 FILE_BYTES_MAX = 256 * 2**20  # thousands of trials; parsed, it takes several times that
@@ -56,6 +57,8 @@ def not_understood(path: Path) -> UserError:
 
 def to_record(value: Any) -> Record:
     """Read the JSON of a record. Raises one of ``NOT_UNDERSTOOD``."""
+    from trueload.record.removed_fields import read_record  # imported late: few runs are of files
+
     # Parsed from JSON text, as strict models accept lists for tuples only there.
     return read_record(json.dumps(value))
 

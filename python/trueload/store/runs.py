@@ -18,12 +18,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trueload.closeable import Closeable
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
-from trueload.record.schema import Record
+from trueload.record.head import RecordHead
 from trueload.store.file import (
     BUSY_TIMEOUT_S,
     Connection,
@@ -51,11 +51,15 @@ from trueload.store.rows import (
     insert_row,
     insert_run,
     run_fields,
+    to_head,
     to_row,
     to_run,
     to_text,
 )
 from trueload.store.tags import check_name, read_tags, remove_tag, write_tag
+
+if TYPE_CHECKING:
+    from trueload.record.schema import Record
 
 __all__ = ["Store", "StoreError", "default_path"]
 
@@ -294,16 +298,21 @@ class Store(Closeable):
             "`trueload runs list` shows what there is",
         )
 
-    def only_record(self, run: Run) -> Record | None:
-        """The record of a run that consists of one trial; None for any other run."""
-        if run.row_count != 1:
-            return None
-        return next((row.record for row in self.rows(run) if isinstance(row, Row)), None)
+    def heads(self) -> dict[int, RecordHead]:
+        """The heads of the records of runs that consist of one trial, by the runs' numbers."""
+        return self._heads("(SELECT row_count FROM runs WHERE runs.seq = run_seq) = 1", ())
 
     def _has_measured(self, run: Run) -> bool:
         """Whether something was measured; False if its only trial could not reach the server."""
-        record = self.only_record(run)
-        return record is None or record.counts.issued > 0
+        if run.row_count != 1:
+            return True
+        return all(
+            head.counts.issued > 0 for head in self._heads("run_seq = ?", (run.seq,)).values()
+        )
+
+    def _heads(self, where: str, values: tuple[Any, ...]) -> dict[int, RecordHead]:
+        rows = self._scan("rows", ROW_COLUMNS, where, values)
+        return {row[1]: head for row in rows if (head := to_head(row)) is not None}
 
     def rows(self, run: Run) -> Iterator[Row | DamagedRow]:
         """The run's rows in the order of writing, one at a time; unreadable ones are in their

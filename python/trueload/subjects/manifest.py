@@ -111,7 +111,7 @@ class Manifest(Model):
     run: Command
     version: Command | None = None
     library: Text | None = None
-    needs: Needs = Needs()
+    needs: Needs = Needs.model_construct()
     env: dict[str, Text] = Field(default_factory=dict)
     shared: tuple[Annotated[str, Field(pattern=f"^{NAME_PATTERN.pattern}$")], ...] = ()
     ready_s: float = Field(default=10, gt=0, le=600)

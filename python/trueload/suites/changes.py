@@ -1,9 +1,7 @@
 """What the command line says other than a suite: its options, each declared once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
@@ -16,8 +14,10 @@ from trueload.protocol.load_options import (
 )
 from trueload.protocol.option import FLAG, Unit, counts_to, flag_of, option
 from trueload.subjects.manifest import Cores
-from trueload.suites.definition import Suite
 from trueload.units import parse_duration
+
+if TYPE_CHECKING:
+    from trueload.suites.definition import Suite
 
 PORT_MAX = 65_535
 NUMBERS_MAX = 1_000_000
@@ -132,7 +132,7 @@ WINDOW_OF_SERVERS = ("requests", "arrivals", "stages", "stages_of")
 OF_CLIENTS = ("pools", "pool_size", "concurrency")
 
 
-def check_role(suite: Suite, changes: Changes) -> None:
+def check_role(suite: "Suite", changes: Changes) -> None:
     """Raises ``UserError`` for an option that is not for what the suite measures."""
     clients = suite.clients is not None
     what, other = ("clients", "servers") if clients else ("servers", "clients")

@@ -20,7 +20,13 @@ from trueload.near import did_you_mean
 from trueload.protocol.client import PATH_PATTERN, STREAMS
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
 from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate, staged
+from trueload.protocol.load_options import (
+    LOAD_DEFAULTS,
+    WINDOW_KEYS,
+    LoadOptions,
+    positive_rate,
+    staged,
+)
 from trueload.protocol.model import Model, checked_by
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
@@ -33,8 +39,6 @@ WAIT_NS_MAX = 60_000_000_000  # of the reference server
 
 # A suite keeps the CPUs of subject and engine apart itself.
 ENGINE_KEYS = tuple(map(name_of, options_of(EngineOptions, without=("cpus",))))
-# The others are the axes of its loads.
-WINDOW_KEYS = ("duration", "requests", "stages", "stages_of", "warmup", "arrivals")
 # The fields of a suite whose settings are keys of their own.
 SETTINGS: dict[str, tuple[type[Settings], tuple[str, ...]]] = {
     "engine": (EngineOptions, ENGINE_KEYS),

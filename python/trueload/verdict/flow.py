@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from trueload.machine.wakeups import LAG_FAIL_NS, LAG_WARN_NS
 from trueload.protocol.plan import Duration, Open
 from trueload.record import figures
 from trueload.record.client import ClientEnd
@@ -33,10 +34,8 @@ CEILING_FAIL = 0.001
 # A slot waits for its turn at the start, and is empty at the end of a run by requests. With fewer
 # turns than these, that is more than a tenth of its time.
 LITTLE_TURNS_MIN = 10
-# A lag that is small against p50 does not show in it. Below 250 us (1 ms) it is timer slack and one
-# scheduler's turn, whatever p50 is.
-LAG_WARN_SHARE, LAG_WARN_NS = 0.05, 250_000
-LAG_FAIL_SHARE, LAG_FAIL_NS = 0.10, 1_000_000
+# A lag that is small against p50 does not show in it.
+LAG_WARN_SHARE, LAG_FAIL_SHARE = 0.05, 0.10
 # A recording may end in a burst, whose last requests wait for a connection.
 BURST_NS = 100_000_000
 RATE_WARN, RATE_FAIL = 0.01, 0.05  # a rate that is 5 % off is another rate

@@ -9,7 +9,8 @@ from trueload.record.figures import BRIEF
 from trueload.record.schema import Host, Record
 from trueload.report.account import AccountView, Lines
 from trueload.report.grid import Grid
-from trueload.report.times import brief_text, quantile_text
+from trueload.report.quantile import quantile_text
+from trueload.report.times import brief_text
 from trueload.stats import Distribution
 from trueload.text import plain
 from trueload.units import counted, format_count, format_duration, format_share

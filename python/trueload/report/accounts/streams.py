@@ -5,7 +5,8 @@ from __future__ import annotations
 from trueload.record.accounts.streams import Streams
 from trueload.record.figures import BRIEF
 from trueload.report.account import AccountView, Column, Lines, times_columns
-from trueload.report.times import quantile_text, times_text
+from trueload.report.quantile import quantile_text
+from trueload.report.times import times_text
 from trueload.units import counted, format_count, format_share
 
 

@@ -12,7 +12,7 @@ from trueload.record.figures import BRIEF, TABLED
 from trueload.record.schema import Record
 from trueload.report.account import AccountView
 from trueload.report.grid import Grid, text_lines
-from trueload.report.times import quantile_text
+from trueload.report.quantile import quantile_text
 from trueload.stats import Distribution
 from trueload.text import plain
 from trueload.units import format_count

@@ -10,7 +10,7 @@ from trueload.record.bound import at_least
 from trueload.record.figures import BRIEF
 from trueload.record.schema import REPORTED_STATUSES
 from trueload.report.grid import BOLD, Grid
-from trueload.report.times import quantile_text
+from trueload.report.quantile import quantile_text
 from trueload.store.rows import DamagedRow, Row, Run
 from trueload.text import plain
 from trueload.units import format_count

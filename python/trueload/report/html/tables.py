@@ -18,7 +18,8 @@ from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
-from trueload.report.times import figure_text, quantile_text
+from trueload.report.quantile import quantile_text
+from trueload.report.times import figure_text
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.steps import Search
 from trueload.suites.summary import Summary

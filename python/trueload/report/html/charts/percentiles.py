@@ -25,7 +25,7 @@ from trueload.report.html.charts.theme import (
     two_bars,
 )
 from trueload.report.html.curves import PercentilePoint
-from trueload.report.times import quantile_text
+from trueload.report.quantile import quantile_text
 from trueload.stats import Distribution
 from trueload.units import format_duration
 

@@ -1,0 +1,51 @@
+"""The options of ``trueload ab``, as a job: those of ``trueload http``, and of pairs of trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trueload.commands.declarations import reader_of, with_options
+from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.job_options import read_job_options
+from trueload.commands.measure_options import RatioOptions
+from trueload.protocol.load_options import RepeatOptions
+from trueload.protocol.request_options import HttpOptions, RequestOptions
+
+if TYPE_CHECKING:
+    from trueload.commands.ab import AbJob
+
+SideA = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL_A", help=("Server to compare with, the base: a URL, or the name of a subject.")
+    ),
+]
+SideB = Annotated[
+    str, typer.Argument(metavar="URL_B", help=("Server to judge: a URL, or the name of a subject."))
+]
+
+
+class PairOptions(RatioOptions, RepeatOptions):
+    """How two servers are compared."""
+
+
+read_request = reader_of(RequestOptions)
+NOT_FOR_PAIRS = ("limit", "search", "server_pid", "allow_lost")
+
+
+@with_flags_of(read_request, without=())
+@with_flags_of(read_job_options, without=NOT_FOR_PAIRS)
+@with_options(PairOptions)
+def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJob:
+    """Read the options and check them as a whole; nothing has been sent."""
+    from trueload.commands.ab import make_ab_job  # imported late: a help has no job
+
+    request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
+    # The seed is for more here than for a single load, which would refuse it.
+    seed = flags.pop("seed", None)
+    if flags.get("arrivals") is not None:
+        flags["seed"] = seed
+    options = read_job_options(**flags)
+    return make_ab_job((url_a, url_b), request, seed, options, given.repeat, given)

@@ -1,0 +1,61 @@
+"""What ``--limit`` and ``--search`` mean: the plan of a search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trueload.commands.measure_options import MeasureOptions
+from trueload.errors import UserError
+from trueload.protocol.load_options import LoadOptions
+from trueload.record.thresholds import LIMIT, parse_condition
+
+if TYPE_CHECKING:
+    from trueload.search.execute import SearchPlan
+
+
+def choose_search(
+    given: MeasureOptions, load: LoadOptions, origins: int = 1, of_sessions: bool = False
+) -> SearchPlan | None:
+    """Return the search that the options ask for, if any.
+
+    It starts at ``--rate`` or, in a search for connections, at ``--connections``. Each of several
+    origins keeps at least one connection. Raises ``UserError`` for options that contradict each
+    other.
+    """
+    if given.limit is None:
+        if given.search is not None:
+            raise UserError(
+                "--search is given, but no --limit", "add for example --limit 'p99<10ms'"
+            )
+        return None
+    from trueload.search.execute import SearchPlan, make_bounds  # imported late: most search none
+
+    limit = parse_condition(given.limit, LIMIT)
+    axis = given.search or "rate"
+    excluded = [
+        ("--requests", load.gave("requests")),
+        ("--stages", load.gave("stages")),
+        ("--repeat", given.repeat is not None),
+        ("--rate", load.gave("rate_per_s") and axis == "connections"),
+    ]
+    for name, is_given in excluded:
+        if is_given:
+            what = "--limit" if name != "--rate" else "--search connections"
+            raise UserError(f"{what} and {name} cannot be used together", "keep one of them")
+    start = load.rate_per_s
+    if axis == "connections":
+        start = load.connections if load.gave("connections") else None
+    bounds = make_bounds(axis, start)
+    if bounds.whole:
+        low = float(origins)
+        bounds = replace(bounds, start=max(bounds.start, low), floor=max(bounds.floor, low))
+    step_ns = load.duration_ns if load.gave("duration_ns") else None
+    return SearchPlan(axis, limit, bounds, step_ns, of_sessions=of_sessions)
+
+
+def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
+    """Return the options with the load that a search starts at."""
+    if plan is None or plan.axis != "rate":
+        return load
+    return load.model_copy(update={"rate_per_s": plan.bounds.start})
