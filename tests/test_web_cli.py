@@ -179,17 +179,17 @@ RANGE = "is not a port from 1 to 65535, or 0 for any free one"
         ),
         (
             ("http", "--web", URL, "--quiet"),
-            "--web and --quiet exclude each other: the URL of the page has to be printed",
+            "--web and --quiet cannot be used together: the URL of the page has to be printed",
             "keep one of them",
         ),
         (
             ("ws", "ws://127.0.0.1:1/", "--dry-run", "--web", "--place", "k8s:n"),
-            "--web and --dry-run exclude each other: there is nothing to watch",
+            "--web and --dry-run cannot be used together: there is nothing to watch",
             "keep one of them",
         ),
         (
             ("suite", "run", "quick", "--dry-run", "--web"),
-            "--web and --dry-run exclude each other: there is nothing to watch",
+            "--web and --dry-run cannot be used together: there is nothing to watch",
             "keep one of them",
         ),
     ],

@@ -13,7 +13,10 @@ NAMES = ("connections", "requests", "expect_status", "limit", "threads", "wait",
     ("said", "expected"),
     [
         ("--connections cannot be True", "connections= cannot be True"),
-        ("--connections and --requests exclude each other", "connections= and requests= exclude"),
+        (
+            "--connections and --requests cannot be used together",
+            "connections= and requests= cannot be used together",
+        ),
         ("invalid value for '-c' / '--connections': 'x'", "invalid value for connections=: 'x'"),
         ("invalid value for '--connections' / '-c': 'x'", "invalid value for connections=: 'x'"),
         ("add for example --limit 'p99<10ms'", "add for example limit='p99<10ms'"),

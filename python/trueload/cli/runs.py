@@ -117,6 +117,8 @@ def list_runs(as_json: AsJsonOption = False) -> int:
     with Store.open() as store:
         runs, damaged = store.runs(), store.damaged_runs()
         if as_json:
+            from trueload.report.export.json import run_json  # imported late, as all below
+
             sys.stdout.write(json.dumps([run_json(run) for run in runs]) + "\n")
         elif not runs and not damaged:
             sys.stderr.write("nothing has been measured yet\n")

@@ -24,7 +24,7 @@ def check_web(given: LiveOptions) -> None:
     for field, why in WITHOUT.items():
         if given.web is not None and given.given.get(field):
             raise UserError(
-                f"--web and {flag_of(field)} exclude each other: {why}", "keep one of them"
+                f"--web and {flag_of(field)} cannot be used together: {why}", "keep one of them"
             )
 
 
