@@ -112,8 +112,6 @@ def list_runs(as_json: AsJsonOption = False) -> int:
 
     Example: trueload runs list
     """
-    from trueload.report.export.json import run_json
-
     with Store.open() as store:
         runs, damaged = store.runs(), store.damaged_runs()
         if as_json:
