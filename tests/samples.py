@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from trueload import hdr
@@ -41,6 +42,12 @@ from trueload.stats import (
     summarise,
 )
 from trueload.verdict import judge
+
+
+def flat(lines: Iterable[str]) -> str:
+    """The words of lines that may be wrapped, with one space between them."""
+    return " ".join(" ".join(lines).split())
+
 
 URL = "http://127.0.0.1:8080/"
 OK = 10_000

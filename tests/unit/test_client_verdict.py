@@ -160,7 +160,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     ],
     "audit": [
         ("all adds up", {}, "pass", "adds up"),
-        ("too few", claim(ok=5), "fail", "claims 5 ok and 0 failed, of 20000 requests"),
+        ("too few", claim(ok=5), "fail", "claims 5 ok and 0 failed, of 20,000 requests"),
         ("too many", claim(ok=REQUESTS + 1), "fail", "claims 20001 ok"),
         ("longer than it took", claim(elapsed_s=9.0), "fail", "in 1.000 s"),
         ("no latency", claim(latency_us=None), "fail", "null where requests were answered"),

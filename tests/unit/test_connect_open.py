@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from samples import counts, good_record, histogram, trial_facts
+from samples import counts, flat, good_record, histogram, trial_facts
 from trueload.commands.http import read_job
 from trueload.errors import UserError
 from trueload.protocol.openings import Openings as Seen
@@ -105,7 +105,7 @@ def test_each_step_has_a_line_and_columns() -> None:
     texts = OPENINGS_SHOWN.shown(record)
     assert [label for label, _ in texts] == ["connect", "full TLS", "resumed TLS", "first byte"]
     assert texts[1][1].endswith("(100 handshakes)")
-    assert all(f"{label:<13}{text}" in lines for label, text in texts)
+    assert all(flat([label, text]) in flat(lines) for label, text in texts)
     values = record_values(record)
     assert values["opening_resumed_handshake_p50_ns"] == pytest.approx(4 * MS, rel=0.01)
 

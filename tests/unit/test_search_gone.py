@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from samples import check_of, good_record
+from samples import check_of, flat, good_record
 from search_samples import LIMIT_10MS, SLOW, failing, nobody
 from trueload.record.accounts.origins import OriginRecord
 from trueload.record.schema import Record
@@ -116,7 +116,7 @@ def test_a_search_that_ends_at_an_origin_of_few_connections_is_not_to_be_trusted
     assert len(taken) == before + 1
     assert search_json(plan, taken, None, interrupted=False)["result"]["outcome"] == "gone"
     assert exit_code(plan, taken) == 4
-    assert any("no connection to http://127.0.0.1:2" in line for line in search_lines(plan, taken))
+    assert "no connection to http://127.0.0.1:2" in flat(search_lines(plan, taken))
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ def test_a_search_whose_server_is_gone_says_so(from_step: int, code: int, senten
     assert (result["outcome"], result["load"]) == ("gone", None)
     assert result["sentence"].startswith(sentence)
     assert exit_code(plan, taken) == code
-    assert any("gone: no connection" in line for line in search_lines(plan, taken))
+    assert "gone: no connection" in flat(search_lines(plan, taken))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from samples import good_record, histogram
+from samples import flat, good_record, histogram
 from search_samples import LIMIT_10MS
 from trueload.protocol.plan import Histograms
 from trueload.record.schema import Record
@@ -124,8 +124,8 @@ def test_the_result_says_what_it_did_not_recover_from_and_is_read_from_the_store
     )
     assert "1,000 requests/s had kept p99<10ms and errors<1%, not confirmed" in text
     assert exit_code(plan, taken) == 1
-    lines = search_lines(plan, taken)
-    assert sum(line.startswith("recover ") and "before it was" in line for line in lines) == 3
+    recoveries = flat(search_lines(plan, taken)).split("recover ")[1:]
+    assert [each.count("before it was") for each in recoveries[:3]] == [1, 1, 1]
     again = read_steps(plan, [(labels(each), each.record) for each in taken])
     assert sentence(plan, again) == text
 

@@ -70,7 +70,6 @@ class TlsOptions(IdentityOptions, group="TLS"):
     cacert: Path | None = option(
         FILE,
         "Trust the issuers in this PEM file instead of the system's (TLS).",
-        "Trust the issuers in this PEM file",
     )
     insecure: bool = option(
         FLAG,

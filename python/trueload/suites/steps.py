@@ -19,7 +19,8 @@ from trueload.suites.plan import SuitePlan
 class Step:
     """One step of a search: its load, its outcome, and its latency in ns.
 
-    ``decisive_ns`` is the value that the limit is about, None if that is infinite or no time.
+    ``decisive_ns`` is the value that the limit is about, None if that is infinite or no time, and
+    ``decisive_text`` how it is shown: of too few requests it is not.
     """
 
     load: float
@@ -27,6 +28,7 @@ class Step:
     outcome: str
     latency: Distribution
     decisive_ns: float | None
+    decisive_text: str
 
 
 @dataclass(frozen=True)

@@ -292,13 +292,14 @@ def _search(
 
 def _step(taken: StepResult, metric: str) -> Step:
     timed = percentile_share(metric) is not None or metric == "mean"
-    values = [v.value for v in taken.judgement.values if v.threshold.metric == metric and timed]
+    values = [v for v in taken.judgement.values if v.threshold.metric == metric and timed]
     return Step(
         load=taken.next.load,
         stage=taken.next.purpose,
         outcome=taken.judgement.outcome,
         latency=latency(taken.record).figures,
-        decisive_ns=values[0] if values and math.isfinite(values[0]) else None,
+        decisive_ns=values[0].value if values and math.isfinite(values[0].value) else None,
+        decisive_text=values[0].value_text() if values else "",
     )
 
 

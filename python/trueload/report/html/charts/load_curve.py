@@ -40,7 +40,7 @@ def of_search(search: Search, palette: Palette | None = None) -> TitledChart | N
     """Return a line through the steps by load, with a point for each step by its outcome."""
     steps = sorted(search.steps, key=lambda step: step.load)
     points = [
-        {"load": s.load, "ns": s.decisive_ns, "outcome": s.outcome}
+        {"load": s.load, "ns": s.decisive_ns, "said": s.decisive_text, "outcome": s.outcome}
         for s in steps
         # How a server recovers is no matter of the load.
         if s.decisive_ns is not None and s.decisive_ns > 0 and s.stage != "recover"
@@ -62,7 +62,7 @@ def of_search(search: Search, palette: Palette | None = None) -> TitledChart | N
     scale = alt.Scale(domain=list(OUTCOMES), range=SHAPES)
     shape = alt.Shape("outcome:N", scale=scale, legend=legend_below(list(OUTCOMES)))
     layers = [line.encode(x=x, y=y), dots.encode(x=x, y=y, color=colour, shape=shape)]
-    layers.append(readable(points, x, y, lambda row: f"{_text(row)}, {row['outcome']}"))
+    layers.append(readable(points, x, y, _step_text))
     if search.limit_ns is not None:
         layers.append(rule_at(search.limit_ns, "y", BAD[0]))
     note = f"Dashed: the limit, {search.limit}."
@@ -114,6 +114,10 @@ def of_stages(
         finished(alt.layer(*layers)),
         note,
     )
+
+
+def _step_text(row: dict[str, Any]) -> str:
+    return f"{row['said']} at {format_count(row['load'])}, {row['outcome']}"
 
 
 def _text(row: dict[str, Any]) -> str:

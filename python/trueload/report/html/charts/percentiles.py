@@ -36,6 +36,8 @@ NINES_EXPR = (
 TICKS = [2, 10, 100, 1_000, 10_000]
 TOLD = (0.5, 0.99, 0.999)
 BARS_MAX = 30
+# Values can be read off from the median on; below it nobody looks, and few requests say nothing.
+MEDIAN = 2
 
 
 def percentiles(
@@ -51,7 +53,7 @@ def percentiles(
     shown = {name: points for name, points in found.items() if len(points) > 1}
     if not shown:
         return None
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "nines": 1 / (1 - point.share), "ns": point.ns}
         for name, points in shown.items()
         for point in points
@@ -76,7 +78,9 @@ def percentiles(
         f"{what} percentiles".lower().replace(" ", "-").removeprefix("latency-"),
         f"{what} by percentile",
         f"{what} by percentile. {told({name: _told(points) for name, points in shown.items()})}",
-        finished(alt.layer(lines, readable(rows, x, y, _text))),
+        finished(
+            alt.layer(lines, readable([r for r in rows if r["nines"] >= MEDIAN], x, y, _text))
+        ),
         "A line ends where nothing more is known: too few requests, or some failed or never ended.",
     )
 
