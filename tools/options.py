@@ -36,10 +36,9 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.metrics import options as metrics_options
 from trueload.protocol import engine_options, load_options, request_options
 from trueload.protocol.engine_options import EngineOptions
-from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.load_options import WINDOW_KEYS, LoadOptions
 from trueload.protocol.option import Option, Settings, name_of, options_of
 from trueload.suites import changes
-from trueload.suites.definition import WINDOW_KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "options.md"

@@ -68,7 +68,7 @@ def percentiles(
             title="% that were as quick",
         ),
     )
-    y = time_axis([row["ns"] for row in rows], what.lower())  # type: ignore[misc]
+    y = time_axis([row["ns"] for row in rows], what.lower())
     lines = (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=2, interpolate="step-after")
