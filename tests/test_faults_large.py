@@ -181,12 +181,12 @@ def ping_unread(sock: socket.socket, over: threading.Event) -> None:
 
 
 @DRIVERS
-def test_a_server_that_pings_without_end_and_takes_no_pong_is_closed_as_unsolicited(
+def test_a_server_that_pings_without_end_and_takes_no_pong_is_closed_for_its_limit(
     trueload: Trueload, driver: str
 ) -> None:
     with listening(ping_unread) as server:
         words = ("-c", "2", "--requests", "4", "--timeout", "20s", "--driver", driver)
         done = trueload.run("ws", f"ws://{server.at}/", *words, "--json", "-", "--no-save")
     record = done.json()
-    assert record["counts"]["failed"] == {"unsolicited": 4}, done
+    assert record["counts"]["failed"] == {"limit": 4}, done
     assert record["generator"]["peak_rss_bytes"] < RSS_BYTES_MOST

@@ -379,7 +379,7 @@ def test_an_engine_that_answers_and_does_nothing_is_lost(spec: TrialSpec) -> Non
     three = (*hosts(2), EngineHost(Odd("have_no_connection")))
     record = run_trial(replace(spec, load=replace(spec.load, warmup=None), hosts=three))
     assert record.trouble is not None
-    assert record.trouble.what.startswith("host lost: odd: its engine has told of no work")
+    assert record.trouble.what.startswith("host lost: odd: its engine has reported no work")
 
 
 def test_fewer_connections_than_hosts_are_refused(spec: TrialSpec) -> None:

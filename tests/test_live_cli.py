@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from client_world import add_client, clients_command, run_clients
 from harness import Server, Trueload, engines_of
+from samples import flat
 from screen import Screen
 from subject_world import World
 from trueload.report.draw import WIDTH_MIN
@@ -200,7 +201,7 @@ def test_a_search_shows_what_it_tries_and_what_has_kept_to_the_limit(
     os.write(terminal.main, b"q")
     out = terminal.rest(process)
     assert process.returncode == 130
-    assert "stopped by you before a load was confirmed; the largest that kept p99<1s" in out
+    assert "stopped by you before a load was confirmed; the largest that kept p99<1s" in flat([out])
     shown = trueload.run("runs", "show", "last").out
     assert "stopped before a load was confirmed" in shown
 

@@ -142,7 +142,7 @@ def test_a_store_that_is_full_in_mid_run_says_how_to_go_on(world: World) -> None
     assert done.returncode == 74, done
     *_, message, hint = done.stderr.splitlines()
     assert "could not be written" in message
-    assert "\npython " in done.stdout, "what had been measured is shown"
+    assert "\npython" in done.stdout, "what had been measured is shown"
     run = world.run("runs", "list", "--json").json()[-1]
     assert run["row_count"] >= 1
     assert hint.endswith(f"go on with: trueload suite run --resume {run['id']}")

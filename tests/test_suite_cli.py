@@ -100,7 +100,7 @@ def test_the_table_has_the_published_columns_and_then_ours(world: World) -> None
     assert [row["connections"] for row in rows if row["figures"] == "best"] == valid
     assert rows[0]["Res[B]"] == "78"
     assert rows[0]["Req"] == "200"
-    text = world.run_suite()
+    text = world.run_suite("--published")
     header = next(line for line in text.out.splitlines() if line.startswith("Language"))
     assert header.split()[:15] == PUBLISHED.split(",")
     assert "\x1b" not in text.out + text.err, "no control codes in a pipe"

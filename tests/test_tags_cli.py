@@ -27,7 +27,7 @@ def test_a_run_has_a_name_until_another_run_gets_it(trueload: Trueload) -> None:
     assert trueload.run("runs", "show", "base", "--command").out == "trueload http URL -n 1\n"
     assert trueload.run("runs", "compare", "base", "last").code == 0
     listed = trueload.run("runs", "list").out.splitlines()
-    assert [line.endswith("  [base] a title") for line in listed[1:]] == [True, False]
+    assert [line.endswith("  [base] a title") for line in listed[1:]] == [False, True]
 
     moved = trueload.run("runs", "tag", "last", "base").out
     assert moved == f"base is {second.id}, no longer {first.id}\n"
