@@ -46,7 +46,7 @@ def assert_named(finished: Finished, at: str) -> None:
 def test_an_engine_that_runs_into_a_memory_limit_is_named_and_what_it_measured_is_saved(
     trueload: Trueload, engine_path: Path, engine: Path
 ) -> None:
-    engine.write_text(f'#!/bin/sh\nulimit -c 0\nexec prlimit --as=16000000 {engine_path} "$@"\n')
+    engine.write_text(f'#!/bin/sh\nulimit -c 0\nexec prlimit --as=18500000 {engine_path} "$@"\n')
     words = ["-c", "1000", "--pipeline", "64", "-d", "1s", "--warmup", "0s", "--json", "-"]
     with Peer((ANSWERS,)) as peer:
         finished = trueload.run("http", peer.url, *words, env={"TRUELOAD_ENGINE": str(engine)})
