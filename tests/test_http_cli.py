@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ROOT, Server, Trueload, kill_group, start_server
+from harness import Server, Trueload, kill_group, start_server
 from trueload import verdict
 from waiting import wait_until
 
@@ -540,18 +540,6 @@ def test_the_engine_keeps_off_the_cpus_of_a_pinned_server(trueload: Trueload) ->
     assert len(speeds[cpu]["work_ns"]) <= 7
     assert any(speeds[cpu]["work_ns"])
     kill_group(server.process)
-
-
-def test_serving_starts_without_the_heavy_libraries() -> None:
-    code = "import trueload.cli.serve, sys; print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stdout.split())
-    assert "trueload.cli.serve" in loaded
-    heavy = {"numpy", "scipy", "rich", "hdrh", "psutil", "sqlite3", "trueload.trial.run"}
-    assert not loaded & heavy
 
 
 def measure_at_a_rate(trueload: Trueload, url: str, *flags: str) -> Any:

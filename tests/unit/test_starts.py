@@ -92,3 +92,15 @@ def test_neither_a_help_nor_a_mistake_nor_a_list_imports_what_a_measurement_need
     asked, imported = started
     assert ["suite", "run", "--no-such-option"] in asked
     assert {module: imported[module] for module in HEAVY if module in imported} == {}
+
+
+def test_serving_starts_without_the_heavy_libraries() -> None:
+    code = "import trueload.cli.serve, sys; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "trueload.cli.serve" in loaded
+    heavy = {"numpy", "scipy", "rich", "hdrh", "psutil", "sqlite3", "trueload.trial.run"}
+    assert not loaded & heavy
