@@ -175,7 +175,6 @@ def test_too_few_ports_end_the_search_with_at_least_so_many(stage: Stage) -> Non
     assert 2450 <= result["load"] <= 2500
     at_least = f"at least {result['load']:,.0f} clients keep p95<500ms: the local ports of this"
     assert at_least in flat([played.done.err])
-    assert "short: the local ports of this machine: there are 2500 ports" in flat([played.done.err])
     assert "--local-address 127.0.0.2" in result["sentence"]
 
 

@@ -171,7 +171,11 @@ RANGE = "is not a port from 1 to 65535, or 0 for any free one"
             "there is no URL",
             "write `trueload http URL`, or --targets, --scenario or --curl",
         ),
-        (("ab", URL, URL, "--web", "65536"), f"'65536' {RANGE}", "see `trueload ab --help`"),
+        (
+            ("compare", URL, URL, "--web", "65536"),
+            f"'65536' {RANGE}",
+            "see `trueload compare --help`",
+        ),
         (
             ("suite", "run", "quick", "--web", "65536"),
             f"'65536' {RANGE}",

@@ -153,7 +153,8 @@ def test_an_altered_echo_is_a_mismatch(trueload: Trueload) -> None:
     record = done.json()
     assert record["counts"]["failed"] == {"mismatch": 200}
     (why,) = record["connections"]["reasons"].values()
-    assert done.err.count(" was expected") == 1, "shown once"
+    shown = trueload.run("runs", "show", "last", "--why").out
+    assert " ".join(shown.split()).count(" was expected") == 1, "shown once"
     message = r'"[^"]+"( \(\d+ bytes\))?'
     assert re.fullmatch(f"{message} came, {message} was expected", why)
 
