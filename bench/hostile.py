@@ -155,7 +155,7 @@ class Found:
     each_bytes: float
     sent_bytes: float
     per_s: float
-    """Of the honest connections; 0 if any of their requests failed."""
+    """Requests/s of the honest connections; 0 if one of their requests failed."""
 
     def row(self) -> str:
         """One row of the table."""

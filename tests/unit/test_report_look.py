@@ -219,3 +219,8 @@ def test_what_became_of_each_request_is_there_without_a_click(store: Store) -> N
     assert [row[4] for row in grid.rows] == ["0", "0", "12,068"]
     page = html(store, put(store, read("targets")))
     assert page.index("By request") < page.index("<details>")
+
+
+def test_a_page_of_several_runs_says_that_they_are_compared(store: Store) -> None:
+    runs = [put(store, read("http")) for _ in range(2)]
+    assert "2 runs compared" in html(store, *runs)

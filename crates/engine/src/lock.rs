@@ -29,7 +29,7 @@ pub(crate) struct Role {
 }
 
 impl Role {
-    /// Takes the lock for a run. Returns what another run does that has it.
+    /// Takes the lock for a run. If another run has it, returns what that run does.
     fn take(&mut self, token: &str, what: &str) -> Option<String> {
         if self.held.is_some() {
             return None;

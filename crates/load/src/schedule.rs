@@ -131,7 +131,7 @@ impl Schedule {
 
     /// The same from `from_ns` on, for threads that divide a schedule again then; with one of
     /// several origins, only the arrivals at its places. Even arrivals go on as before. Random ones
-    /// are drawn again: they have no memory, and nobody has to draw those before.
+    /// are new ones: they have no memory, and nobody has to draw those before.
     pub fn from(
         stages: &[Stage],
         arrivals: Arrivals,

@@ -17,7 +17,7 @@ use crate::parts::{Arrived, Parts, Rule, Streaming, Whole};
 const DENSE_BYTES: u64 = 32;
 /// The size of a word in bytes.
 const WORD: u64 = 8;
-/// The most content of a compressed body: more than is sent in one answer, and decoded in 0.3 s.
+/// The most content of a compressed body: one that decodes to more is not decoded further.
 const DECODED_BYTES_MOST: usize = 64 << 20;
 
 /// The fingerprint of a complete body.
@@ -109,7 +109,8 @@ pub(crate) struct Ended {
     /// Whether the content was the expected one.
     pub(crate) ending: Ending,
     pub(crate) content: Option<Content>,
-    /// Of a stream: the parts that its end completes, how its request ends, and its figures.
+    /// For a stream: the parts that were completed by its end, how its request ends, and its
+    /// figures.
     pub(crate) stream: Option<(Option<Arrived>, Ending, Whole)>,
 }
 

@@ -35,7 +35,7 @@ def with_port(words: Sequence[str]) -> list[str]:
 
 
 def _with_command(words: Sequence[str], commands: Collection[str]) -> list[str]:
-    # Of hey; the parser would take it for -h, as -o has a value.
+    # hey has -host, which the parser would read as -h and -o st.
     words = ["--host" if word == "-host" else word for word in words]
     match words:
         case ["version" | "-v"]:

@@ -134,7 +134,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
 def _run_cells(
     store: Store, run: Run, head: RecordHead | None, tags: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the cells in the order of ``LISTED``; only runs of alike trials have figures."""
+    """Return the cells in the order of ``LISTED``; figures only if the trials are alike."""
     shown = ("", "", "")
     if head is not None:
         per_s = head.ok_per_s

@@ -1,4 +1,4 @@
-"""The options of ``trueload ab``, as a job: those of ``trueload http``, and of pairs of trials."""
+"""The options of ``trueload compare``, as a job: those of ``http``, and of pairs of trials."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     from trueload.commands.ab import make_ab_job  # imported late: a help has no job
 
     request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
-    # The seed is for more here than for a single load, which would refuse it.
+    # Here the seed also decides the order of the trials, so it needs no --arrivals.
     seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:
         flags["seed"] = seed

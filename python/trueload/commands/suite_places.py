@@ -38,7 +38,7 @@ def check_for_suite(placement: Placement, plan: SuitePlan) -> None:
     if placement.is_named and plan.client_wait_ms is not None:
         raise UserError(
             "a suite of clients runs the clients and their server on this machine",
-            "leave --place, --lab and --server-place away for suites of clients",
+            "leave --place, --lab and --server-place out for suites of clients",
         )
     check_for_subjects(placement)
     check_weights(placement, broadcast=plan.broadcast is not None)

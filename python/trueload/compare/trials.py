@@ -1,4 +1,4 @@
-"""Better, worse or the same: two runs diffd row by row.
+"""Better, worse or the same: two runs compared row by row.
 
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
 variant, load). Each metric of a row becomes the ratio of the medians, new to base, with its

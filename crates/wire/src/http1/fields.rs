@@ -114,7 +114,7 @@ impl Token {
         self.len = TOKEN_BYTES as u8 + 1;
     }
 
-    /// The token, or a text that is none.
+    /// The token; if it was too long to keep, `?`, which is no token that is looked for.
     fn text(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or(b"?")
     }

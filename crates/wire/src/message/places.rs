@@ -70,7 +70,7 @@ impl Filling for () {
 pub(crate) enum Piece {
     Fixed(Arc<[u8]>),
     Counter,
-    /// A number drawn again for each place of each request.
+    /// A random number of its own for each place of each request.
     Random,
     /// The number of the repetition of a session's step.
     Repeat,

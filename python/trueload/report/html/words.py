@@ -211,7 +211,7 @@ def across_words(runs: Sequence[Run]) -> str:
 def title_of(reports: Sequence[RunReport]) -> str:
     """What the page is called."""
     if len(reports) != 1:
-        return f"{len(reports)} runs diffd"
+        return f"{len(reports)} runs compared"
     return reports[0].run.title or reports[0].run.kind
 
 
