@@ -96,7 +96,7 @@ def test_fewer_messages_in_flight_than_engines_are_refused(engine_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ({"type": "settle", "id": "window", "sent": {}, "until_ns": None}, "'window' is no phase"),
+        ({"type": "settle", "id": "other", "sent": {}, "until_ns": None}, "'other' is no phase"),
         ({"type": "charge", "id": "\x1b", "failed": []}, "'\\u{1b}' is no phase"),
         ({"type": "settle", "id": "a", "sent": {"x": 1}, "until_ns": None}, "sent"),
         ({"type": "settle", "id": "a", "sent": {}, "until_ns": -1}, "until_ns"),

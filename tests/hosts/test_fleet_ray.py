@@ -127,7 +127,7 @@ def test_a_run_over_three_hosts_is_whole(raylets: Raylets, trueload: Trueload) -
 
 
 OF_HOST = "host lost: h2: "
-SILENT = f"{OF_HOST}(nothing was heard of it|it has not answered|its engine has told of no work)"
+SILENT = f"{OF_HOST}(nothing was heard from it|it has not answered|its engine has told of no work)"
 OF_CLUSTER = "the Ray cluster at .* is lost: "
 
 

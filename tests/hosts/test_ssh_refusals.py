@@ -192,7 +192,7 @@ def test_an_engine_whose_c_library_is_not_there_is_told_before_it_is_sent(
     loader = "/lib/none/ld-none.so.1"
     subprocess.run(["cc", f"-Wl,--dynamic-linker={loader}", source, "-o", program], check=True)
     monkeypatch.setenv("PATH", own_ssh.env["PATH"])
-    with SshPlace("h1") as place, pytest.raises(UserError, match="has not the C library") as caught:
+    with SshPlace("h1") as place, pytest.raises(UserError, match="lacks the C library") as caught:
         place.prepare(program)
     assert loader in caught.value.message
     assert not (own_ssh.network.hosts[0].cache / "trueload").exists()
