@@ -183,7 +183,7 @@ def rows(name: str, made: SuitePlan, load: int, **changes: Any) -> CellRows:
     return CellRows(Cell(subject(name), made.loads[load]), measured=[figures(record, {})])
 
 
-def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None:
+def test_all_cells_stand_in_one_table_by_throughput_and_errors_never_lead() -> None:
     made = plan(names="ab", repeat=1)
     failing = CLAIM.model_copy(update={"ok": 4_080, "failed": {"timeout.total": REQUESTS - 4_080}})
     after = [

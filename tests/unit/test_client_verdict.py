@@ -236,7 +236,7 @@ def test_what_is_mostly_errors_is_invalid_however_fast() -> None:
     assert record.verdict == "invalid"
     assert record.client is not None
     assert record.client.answered_per_s == 20_000
-    assert record.client.goodput_per_s == 4_080, "only what both ends have is goodput"
+    assert record.client.goodput_per_s == 4_080, "only what both ends have counts"
 
 
 def test_the_record_of_a_client_is_by_the_servers_clock_and_of_the_clients_tree() -> None:
@@ -266,7 +266,7 @@ def test_fewer_requests_at_once_than_places_are_a_lower_ceiling() -> None:
     assert end.cpu_ns_per_request is None
 
 
-# (the case, how long an order took, of which the server saw one second, and its goodput)
+# (the case, how long an order took, of which the server saw one second, and its throughput)
 ORDERS = [
     ("the server's clock fills it", 1.0, 20_000),
     ("it began a second late, or claimed so", 2.0, 10_000),

@@ -62,19 +62,20 @@ class ClientEnd(Model):
     answered_per_s: float | None
     """Answers with status 200, by the server's clock, from the first request to the last answer."""
     goodput_per_s: float | None
-    """The same over the whole order, by whichever of client and server counted fewer."""
+    """The throughput: the same over the whole order, by whichever of client and server counted
+    fewer. Records keep this older name; goodput is what keeps the limits that were asked for."""
     retries: int
     """Requests that the server saw beyond those that the client says it made: a lower bound."""
     cpu_ns_per_request: float | None
-    """CPU time of the client's whole process tree for each answer of the goodput."""
+    """CPU time of the client's whole process tree for each answer of the throughput."""
     pool_ceiling_per_s: float
     """The most that the connections carry."""
     ceiling_per_s: float
     """The same with as many requests at once as were asked for."""
     ceiling_share: float | None
-    """The goodput as a share of that."""
+    """The throughput as a share of that."""
     order_ns: int | None = None
-    """From the order to the claim; null in older records, whose goodput is by the server's clock
+    """From the order to the claim; null in older records, whose throughput is by the server's clock
     alone."""
 
     @property
@@ -89,19 +90,19 @@ def make_client_end(
     """Derive what follows from both accounts. Pure."""
     took_s = interval_ns(seen) / NS_PER_S
     good = min(claim.ok, seen.ok)
-    goodput = good / (took_ns(seen, order_ns) / NS_PER_S) if took_s > 0 else None
+    throughput = good / (took_ns(seen, order_ns) / NS_PER_S) if took_s > 0 else None
     ceiling = asked.at_once * MS_PER_S / asked.wait_ms
     return ClientEnd(
         asked=asked,
         claim=claim,
         seen=seen,
         answered_per_s=seen.ok / took_s if took_s > 0 else None,
-        goodput_per_s=goodput,
+        goodput_per_s=throughput,
         retries=max(0, seen.requests - _sent(claim)),
         cpu_ns_per_request=cpu_s * NS_PER_S / good if cpu_s is not None and good else None,
         pool_ceiling_per_s=asked.pool_at_once * MS_PER_S / asked.wait_ms,
         ceiling_per_s=ceiling,
-        ceiling_share=None if goodput is None else goodput / ceiling,
+        ceiling_share=None if throughput is None else throughput / ceiling,
         order_ns=order_ns,
     )
 

@@ -124,8 +124,8 @@ class Figures:
 
     @property
     def score(self) -> float | None:
-        """What rows are ranked by: the clients that a broadcast carried, the goodput of a client,
-        else requests per second."""
+        """What rows are ranked by: the clients that a broadcast carried, the throughput of a
+        client, else requests per second."""
         if self.client is not None:
             return self.client.goodput_per_s
         return self.ok_per_s if self.carried is None else self.carried.clients
