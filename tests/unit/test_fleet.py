@@ -61,14 +61,14 @@ def test_the_true_offset_lies_within_the_bound_whatever_the_ways_take(
 @pytest.mark.parametrize(
     ("why", "readings", "now_ns", "expected"),
     [
-        ("the way takes as long there as back", [(0, 100, 1_050)], 100, (1_000, 51)),
-        ("the quickest answer counts", [(0, 900, 5), (1_000, 1_100, 2_050)], 1_100, (1_000, 51)),
-        ("an old answer is worth less", [(0, 100, 1_050)], 100 + 10**9, (1_000, 100_051)),
+        ("the way takes as long there as back", [(0, 100, 1_050)], 100, (1_000, 53)),
+        ("the quickest answer counts", [(0, 900, 5), (1_000, 1_100, 2_050)], 1_100, (1_000, 53)),
+        ("an old answer is worth less", [(0, 100, 1_050)], 100 + 10**9, (1_000, 100_053)),
         (
             "a quick one of long ago gives way to a fresh one",
             [(0, 10, 1_005), (10**9, 10**9 + 1_000, 10**9 + 1_600)],
             10**9 + 1_000,
-            (1_100, 501),
+            (1_100, 503),
         ),
     ],
 )

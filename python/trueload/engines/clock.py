@@ -16,6 +16,8 @@ from dataclasses import dataclass
 SAMPLES_KEPT = 64  # 16 s at four per second
 DRIFT_NS_PER_NS = 10_000
 """In so many ns two clocks drift apart by at most 1 ns: quartz is within 50 ppm each."""
+ROUNDED_NS = 3
+"""What half a round trip, the drift since then and the engine's whole nanoseconds round off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Comparison:
 
 def _vagueness(reading: Reading) -> int:
     """The error bound of a reading's offset, without the terms that all readings share."""
-    return DRIFT_NS_PER_NS * (_took_ns(reading) // 2) - reading.answered_ns
+    return DRIFT_NS_PER_NS * (_took_ns(reading) // 2) - reading.asked_ns
 
 
 def _took_ns(reading: Reading) -> int:
@@ -107,6 +109,7 @@ def _took_ns(reading: Reading) -> int:
 
 def _offset(reading: Reading, now_ns: int) -> Offset:
     half_ns = _took_ns(reading) // 2
-    age_ns = max(0, now_ns - reading.answered_ns)
+    age_ns = max(0, now_ns - reading.asked_ns)  # the engine may have answered at once
     middle_ns = reading.asked_ns + half_ns
-    return Offset(reading.engine_ns - middle_ns, half_ns + 1 + age_ns // DRIFT_NS_PER_NS)
+    bound_ns = half_ns + age_ns // DRIFT_NS_PER_NS + ROUNDED_NS
+    return Offset(reading.engine_ns - middle_ns, bound_ns)
