@@ -122,8 +122,9 @@ def test_a_side_that_is_not_there_leaves_nothing_to_compare(
         tl.ab(server.url, gone, connections=2, requests=20)
     with pytest.raises(tl.UserError, match="has no complete pair"):
         tl.load("last")
-    with pytest.raises(tl.UserError, match="json is an option of the command line only"):
+    with pytest.raises(tl.UserError, match="json is an option of the command line only") as refused:
         tl.ab(server.url, gone, json="-")  # type: ignore[call-arg]
+    assert refused.value.hint.endswith("to send a body as JSON use body={…}")
 
 
 def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:

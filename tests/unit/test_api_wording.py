@@ -6,7 +6,18 @@ import pytest
 from trueload.api.wording import in_python
 from trueload.errors import UserError
 
-NAMES = ("connections", "requests", "expect_status", "limit", "threads", "wait", "search")
+NAMES = (
+    "header",
+    "method",
+    "rate",
+    "connections",
+    "requests",
+    "expect_status",
+    "limit",
+    "threads",
+    "wait",
+    "search",
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +34,14 @@ NAMES = ("connections", "requests", "expect_status", "limit", "threads", "wait",
         ("use --threads N", "use threads=N"),
         ("use --threads 4 instead", "use threads=4 instead"),
         ("longer than --wait 10m", "longer than wait='10m'"),
+        ("use --rate 5k/s", "use rate='5k/s'"),
+        ("use --rate 50/s or --rate 50", "use rate='50/s' or rate=50"),
+        ("use -c N (--connections)", "use connections=N"),
+        ("use -H 'Cookie: a=b' (--header)", "use header='Cookie: a=b'"),
+        ("use -X HEAD (--method)", "use method='HEAD'"),
+        ("trueload http has no option --vus", "trueload.http has no argument vus="),
+        ("trueload suite run has no option --a-b", "trueload.suite has no argument a_b="),
+        ("did you mean --connections (-c)?", "did you mean connections= (-c)?"),
         ("--expect-status is for", "expect_status= is for"),
         ("(--search connections)", "(search= connections)"),
         # What is no argument, and what a shell would get, stays.

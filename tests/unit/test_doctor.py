@@ -242,6 +242,8 @@ def test_many_reasons_are_not_told_one_by_one() -> None:
     assert many.cure is not None
     assert "trueload subjects list" in many.cure
     assert "needs" not in many.cure
+    very_many = named("subjects", replace(FIT, skipped={f"a/{name}": name for name in "abcdefghi"}))
+    assert very_many.consequence == ("skipped by suites: a/a, a/b, a/c, a/d, a/e, a/f and 3 more")
 
 
 def test_what_tools_say_never_reaches_the_terminal_as_codes() -> None:

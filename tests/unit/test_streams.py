@@ -20,6 +20,7 @@ from trueload.report.accounts.streams import parts_text
 from trueload.report.result import result_lines
 from trueload.request.streams import make_stream
 from trueload.store.runs import Store
+from trueload.verdict.answers import check_errors
 
 MS = 1_000_000
 
@@ -122,6 +123,16 @@ def test_the_result_and_the_report_show_the_same_times(tmp_path: Path) -> None:
         page = html(store, put_records(store, [record]))
     assert "Streamed answers" in page
     assert all(time in page for time in ("20.0 ms", "10.0 ms"))
+
+
+def test_an_answer_that_is_no_stream_is_told_from_a_wrong_one() -> None:
+    asked = "mostly mismatch: no part of a stream came; does the request ask for a stream?"
+    failed = counts(ok=0, failed={"mismatch": 10_000})
+    for streams in (account(seen(20, 10)), None):
+        assert not check_errors(good_record(streams=streams, counts=failed)).why.endswith(asked)
+    none = account(seen(20, 10)).model_copy(update={"parts": 0})
+    assert check_errors(good_record(streams=none, counts=failed)).why.endswith(asked)
+    assert "mostly" not in check_errors(good_record(streams=none)).why
 
 
 def test_a_gate_may_be_on_the_first_part_or_on_the_gaps() -> None:

@@ -179,7 +179,7 @@ def test_too_few_repetitions_give_an_order_and_no_ranks() -> None:
         ("b", None),
     ]
     text = table.text([found], width=None, published=False)
-    assert "No ranks: 5 repetitions are too few to rank, it takes 6 (--repeat 6)." in text
+    assert "No ranks: they need 6 repetitions (--repeat 6), and a row has 5." in text
     assert "rank  " not in text, "an empty column says nothing"
     assert exit_code([found]) == ExitCode.OK
 

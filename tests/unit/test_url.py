@@ -300,6 +300,9 @@ def test_a_body_comes_from_the_flag_or_a_file(tmp_path: Path) -> None:
     file.write_bytes(b"\x00\xff")
     assert read_body(None, None) is None
     assert read_body("hä", None) == "hä".encode()
+    assert read_body(f"@{file}x", None) == f"@{file}x".encode(), "no file is called that"
+    with pytest.raises(UserError, match="--body sends text, not a file"):
+        read_body(f"@{file}", None)
     assert read_body(None, file) == b"\x00\xff"
 
 
@@ -371,6 +374,8 @@ def test_a_threshold_is_a_metric_an_operator_and_a_limit(
         ("errors>1s", "at character 8"),
         ("errors>5", "at character 8: '5' is more than all: shares are like 1% or 0.01"),
         ("errors>101%", "at character 8: '101%' is more than all"),
+        ("errors>1", "at character 8: '1' is all: shares are like 1% or 0.01"),
+        ("errors > 100%", "at character 10: '100%' is all"),
         ("p99>1s andmore", "at character 5"),
         ("p99>1s and more", "at character 12: 'more' is no metric"),
         ("p99>1s and", "at its end: a metric is missing"),

@@ -99,6 +99,10 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("a closed loop", {}, "n/a", "not an open loop"),
         ("a server that keeps up", queued(10, 12, 1), "pass", "12 at the end"),
         ("one that falls behind", queued(0, 900, 5), "fail", "9,100/s of 10,000/s asked"),
+        ("its connections are named where requests waited for one", {
+            **queued(0, 900, 5), "counts": counts(unsent=500, issued=OK - 500, ok=OK - 500)},
+         "fail", "/s of 10,000/s asked over 10 connections; latency"),
+        ("not where all were sent", queued(0, 900, 5), "fail", "/s of 10,000/s asked; latency"),
         ("a burst at the end", of_burst(9 * MS), "pass", "100 at the end"),
         ("a burst that queues", of_burst(500 * MS), "fail", "carried 10/s of 60/s asked"),
         ("the engine died", {**queued(0, 900, 5), "flow": None}, "n/a", "it is not known when"),

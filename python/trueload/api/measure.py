@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Options of what is printed and where; a caller of a function cannot use them.
 OF_PRINTING = {
-    "json": "call .to_dict() of the result",
+    "json": "call .to_dict() of the result; to send a body as JSON use body={…}",
     "output": "`trueload report RUN` and `trueload runs export RUN` write files",
     "format": "print the result, or call .to_dict() of it",
     "quiet": "leave it out: nothing is printed",

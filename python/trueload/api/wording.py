@@ -11,8 +11,10 @@ from trueload.errors import UserError
 _OPTION = re.compile(
     r"`[^`]*`"
     r"|(?:'-\w' / )?'?--(?P<name>[a-z][a-z0-9-]*)'?(?: / '-\w')?"
-    r"(?: (?P<value>'[^']*'|[A-Z]+\b|\d+\b)| (?P<quantity>\d+[a-z]+)\b)?"
+    r"(?: (?P<value>'[^']*'|[A-Z]+\b|\d+\b(?!/))| (?P<quantity>\d+[a-z]*(?:/[a-z]+)?)\b)?"
 )
+_SHORT = re.compile(r"-\w ('[^']*'|\w+) \((--[a-z-]+)\)")
+_UNKNOWN = re.compile(r"trueload (\w+)[\w ]* has no option --?([\w-]+)")
 _HELP = re.compile(r"`trueload (\w+)[\w ]* --help`")
 
 
@@ -31,8 +33,19 @@ def _spoken(text: str, names: Collection[str]) -> str:
         value = f"'{found['quantity']}'" if found["quantity"] else found["value"] or ""
         return f"{name}={value}" if name in names else found[0]
 
+    text = _SHORT.sub(lambda found: f"{found[2]} {_quoted(found[1])}", text)
+    text = _UNKNOWN.sub(
+        lambda found: (
+            f"trueload.{_function(found[1])} has no argument {found[2].replace('-', '_')}="
+        ),
+        text,
+    )
     text = _HELP.sub(lambda found: f"help(trueload.{_function(found[1])})", text)
     return _OPTION.sub(say, text)
+
+
+def _quoted(value: str) -> str:
+    return value if value == "N" or value.startswith("'") else f"'{value}'"
 
 
 def _function(command: str) -> str:

@@ -101,7 +101,9 @@ def option_words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
             for each in _several(value):
                 yield f"{flag}={_text(flag, each)}"
         elif isinstance(value, Mapping):
-            raise UserError(f"{flag} cannot be a {type(value).__name__}", "write it as text")
+            is_data = flag == "--data" and "--body" in known
+            hint = "it names a file; a body to send is body={…}" if is_data else "write it as text"
+            raise UserError(f"{flag} cannot be a {type(value).__name__}", hint)
         elif parameter.metavar == TIME:
             yield f"{flag}={_duration(flag, value)}"
         else:

@@ -7,7 +7,7 @@ one finding, and ``JUDGES`` is the table of them. A judge without facts says n/a
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +44,7 @@ NOISE_FAIL = 0.25
 MEMORY_MIN_BYTES = 1 << 30
 # Nobody reads more reasons on one line.
 REASONS_MOST = 3
+NAMES_MOST = 6
 # Each reading of these is a system call.
 SLOW_CLOCKS = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies"})
 # These change the frequency with the recent load.
@@ -387,7 +388,12 @@ def _judge_subjects(facts: Facts) -> Finding:
             "`trueload subjects list` says what each lacks;"
             " `trueload subjects install` names the packages of Debian among it"
         )
-    return _warn("subjects", value, "skipped by suites: " + ", ".join(sorted(skipped)), cure)
+    return _warn("subjects", value, f"skipped by suites: {_some(sorted(skipped))}", cure)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_MOST} more" if len(names) > NAMES_MOST else ""
+    return ", ".join(names[:NAMES_MOST]) + more
 
 
 def _judge_ceiling(facts: Facts) -> Finding:

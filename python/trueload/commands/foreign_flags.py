@@ -43,6 +43,7 @@ COMMANDS_ELSEWHERE: dict[str, str] = {
         "`trueload http URL` loads a server, with --scenario FILE by the steps of users; `trueload"
         " runs list` shows the runs"
     ),
+    "replay": "use `trueload http URL --replay FILE`",
     "attack": "use `trueload http URL --rate 50/s`; --targets FILE has several requests",
     **dict.fromkeys(
         ("bench", "benchmark", "load", "measure", "test", "wrk", "hey", "oha", "k6", "curl"),
@@ -241,6 +242,29 @@ _TABLE = """
 --max-redirs | curl | redirects | use --follow N
 --max-redirects | k6 | redirects | use --follow N
 --disable-redirects | hey | no redirects | leave it out, redirects are followed only with --follow N
+--http-version | oha | version of HTTP | use --http 2, or --http 1.1
+--connect-to | curl, oha and h2load | another address | use --resolve HOST:PORT:ADDRESS
+-F | curl | a field of a form | use --form NAME=VALUE
+--form-string | curl | a field of a form | use --form NAME=VALUE
+--thresholds | k6 | thresholds | use --fail-on 'p95>200ms'
+--overallRate | autocannon | rate | use --rate 5k/s
+--connectionRate | autocannon | rate of each connection | use --rate 5k/s, over all connections
+--warm-up-time | h2load | warm-up | use --warmup TIME
+--clients | h2load | connections | use -c N (--connections)
+--input-file | h2load | a file of URLs | use --targets FILE
+--har | autocannon | recorded requests | use --replay FILE
+--access-log | other tools | a log to send again | use --replay FILE
+--ramp | other tools | a load that grows | use --stages '10s@1k..20k'
+--ramp-up | other tools | a load that grows | use --stages '10s@1k..20k'
+--max-rate | other tools | the most that a server carries | use --limit 'p99<10ms'
+--slo | other tools | a limit to keep to | use --limit 'p99<10ms', or --fail-on 'p99>10ms'
+--disable-color | oha | no colours | use --no-color
+--resolvers | vegeta | name servers | use --resolve HOST:PORT:ADDRESS
+--name | vegeta | a name for the results | leave it out, each run has an id
+--verify | Python's requests | certificates | use --insecure to accept any
+--auth | Python's requests | basic authentication | use --user NAME:PASSWORD
+--cookies | Python's requests | cookies | use -H 'Cookie: name=value' (--header)
+--ttft | other tools | time to first token | use --stream sse, which times each part
 -E | curl and ab, or of autocannon | client certificate, or the body expected | use --cert FILE or
     --expect-body TEXT
 """

@@ -126,6 +126,16 @@ def several_urls(typed: Typed) -> str | None:
     return SEVERAL if len(urls) > 1 and typed.path == "trueload http" else None
 
 
+def stray(typed: Typed, word: str) -> str | None:
+    """Return the hint for a word too many, where a URL is loaded."""
+    if typed.path != "trueload http" or _URL.match(word):
+        return None
+    before = typed.words[: typed.words.index(word)][-1:] if word in typed.words else []
+    is_port = word.isdigit() and before and not re.search(r":\d+|/", before[0])
+    behind = "what follows the URL needs an option, as in `trueload http URL -c 64`"
+    return f"write the port behind a colon, as in {before[0]}:{word}" if is_port else behind
+
+
 def option_hint(flag: str, typed: Typed) -> tuple[str, str | None]:
     """Return the option that a command does not have, as it was typed, and the hint for it."""
     if (hint := removed_hint(typed.path, flag)) is not None:
@@ -137,6 +147,9 @@ def option_hint(flag: str, typed: Typed) -> tuple[str, str | None]:
         return (flag, None) if near is None else (f"-{long[1]}", f"{TWO_DASHES}: {near}")
     if (hint := foreign_hint((flag,), typed.options, typed.words)) is not None:
         return flag, hint
+    if len(flag) == 3 and (short := typed.options.get(flag[1:])) is not None:
+        long = max((flag[1:], *short.opts), key=len)
+        return flag, f"did you mean {long}{f' ({flag[1:]})' if len(long) > 2 else ''}?"
     if (near := did_you_mean(flag, typed.options)) is not None:
         return flag, f"{near} see `{typed.path} --help`"
     return flag, OPTIONS_FOLLOW if typed.path == "trueload" else None

@@ -32,7 +32,7 @@ def check_dry_run(dry_run: bool, placement: Placement) -> None:
     if dry_run and not placement.makes_pods:
         raise UserError(
             "--dry-run prints the Job of Pods that are made, and no --place makes any",
-            "name a namespace alone: --place k8s:NAMESPACE --hosts N",
+            "leave it out, or let it make Pods: --place k8s:NAMESPACE --hosts N",
         )
 
 

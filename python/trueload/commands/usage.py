@@ -55,13 +55,20 @@ def _hint_of_command(name: str, context: Any) -> str | None:
         return known[name]
     if (near := did_you_mean(name, getattr(context.command, "commands", {}))) is not None:
         return f"{near} see `{path} --help`"
+    if path == "trueload suite":
+        return "`trueload suite run NAME` measures a suite, `trueload suite new NAME` makes one"
     is_host = path == "trueload" and re.fullmatch(r"[\w-]+(\.[\w-]+)+(/\S*)?", name)
     return f"to load a host of that name: `trueload http {name}`" if is_host else None
 
 
 def _hint_of_complaint(error: Any, message: str, typed: hints.Typed) -> str | None:
     if message.startswith("got unexpected extra argument"):
-        return hints.missing_value(typed, None) or hints.several_urls(typed)
+        word = message.partition("(")[2].rpartition("(")[2].rstrip(")")
+        return (
+            hints.missing_value(typed, None)
+            or hints.several_urls(typed)
+            or hints.stray(typed, word)
+        )
     if message.startswith("missing argument"):
         return hints.ONE_SERVER if typed.path == "trueload compare" else None
     if (option := getattr(error, "option_name", None)) is not None:

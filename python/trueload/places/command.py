@@ -110,7 +110,7 @@ class CommandPlace(Closeable):
         words = shlex.join(self._argv)
         return HostError(
             f"{self.name} {what}{f': {last}' if last else ''}",
-            f"`{words} true` must work, and pass on its input",
+            f"`{words} echo ok` must print ok, and pass on its input",
         )
 
     def _ready(self, program: Program, copying: Copying) -> Program:

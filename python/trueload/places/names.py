@@ -25,6 +25,7 @@ HOST_CHARS_MAX = 253  # the longest name in DNS
 # Host and user names as ssh takes them, without anything that a shell or ssh would interpret.
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*", re.ASCII)
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)
+_DESTINATION = re.compile(rf"({_USER.pattern}@)?{_HOST.pattern}", re.ASCII)
 # Names of Kubernetes: RFC 1123 labels; names of sets, which may have dots; values of labels.
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(rf"(?=.{{1,253}}$){_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
@@ -227,7 +228,10 @@ def parse_place(text: str) -> Named:
         return _pods(text.removeprefix("k8s:"))
     if text.startswith("exec:"):
         return CommandHost(_words(text.removeprefix("exec:")))
-    raise ValueError(f"{text!r} is not a place: {PLACES_HINT}")
+    if "," in text:
+        raise ValueError(f"{text!r} is not a place: name one with each --place, as ssh:HOST")
+    host = f"a host of your ssh config is ssh:{text}; " if _DESTINATION.fullmatch(text) else ""
+    raise ValueError(f"{text!r} is not a place: {host}{PLACES_HINT}")
 
 
 def _pods(text: str) -> K8sPods:

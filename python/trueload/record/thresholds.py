@@ -52,6 +52,16 @@ OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+_ELSEWHERE = {
+    **dict.fromkeys(("rps", "qps", "http_reqs", "requests", "reqs"), "throughput"),
+    **dict.fromkeys(("error", "error_rate", "failed", "failures", "http_req_failed"), "errors"),
+    **dict.fromkeys(("avg", "average"), "mean"),
+    **dict.fromkeys(("med", "median"), "p50"),
+    **dict.fromkeys(("latency", "duration", "http_req_duration"), "p95"),
+    "ttft": f"{FIRST_PART}p99",
+    **dict.fromkeys(("itl", "tpot", "tbt"), f"{GAP}p99"),
+}
+"""Metrics by their names in other tools."""
 _ORDER = (">", ">=", "<", "<=")
 
 _TOKENS = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9._]*)?(\s*)(>=|<=|>|<)?(\s*)(.*)", re.DOTALL)
@@ -225,7 +235,7 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
     metric, symbol, value = match[2] or "", match[4] or "", match[6].rstrip()
     if not metric or not is_metric(metric, ANY):
         why = f"'{metric}' is no metric" if metric else "a metric is missing"
-        _refuse(text, match.end(1), why, form)
+        _refuse(text, match.end(1), why, _suggesting(metric, form))
     if not is_metric(metric, form):
         _refuse(text, match.end(1), f"'{metric}' cannot be used here", form)
     allowed = ("<=", "<") if form.below_only else tuple(OPERATORS)
@@ -236,7 +246,17 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
         limit = _parse_ratio(value) if form.ratio else _parse_limit(metric, value)
     except ValueError as error:
         _refuse(text, match.end(5), str(error) if value else "a value is missing", form)
+    if (metric, symbol, limit, form.ratio) == ("errors", ">", 1.0, False):
+        _refuse(text, match.end(5), f"'{value}' is all: shares are like 1% or 0.01", form)
     return Threshold(text=text[start:end].strip(), metric=metric, operator=symbol, limit=limit)
+
+
+def _suggesting(metric: str, form: Form) -> Form:
+    """Return a form whose hint has the metric that is meant by another tool's name."""
+    meant = _ELSEWHERE.get(metric.lower(), metric.lower())
+    if not is_metric(meant, form):
+        return form
+    return replace(form, hint=f"did you mean {meant}? {form.hint}")
 
 
 def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Crossing]:

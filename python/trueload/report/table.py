@@ -233,10 +233,9 @@ def _ranks(table: LoadTable) -> Iterator[str]:
     if (few := table.too_few) is None:
         yield RANGES
         return
-    plural = "" if few == 1 else "s"
     yield (
-        f"No ranks: {few} repetition{plural} are too few to rank, it takes"
-        f" {REPETITIONS_MIN} (--repeat {REPETITIONS_MIN}). Rows are sorted, the best first."
+        f"No ranks: they need {REPETITIONS_MIN} repetitions (--repeat {REPETITIONS_MIN}), and a"
+        f" row has {few}. Rows are sorted, the best first."
     )
 
 

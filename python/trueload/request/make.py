@@ -107,6 +107,8 @@ def read_body(body: str | None, body_file: Path | None) -> bytes | None:
     if body is not None and body_file is not None:
         raise UserError("--body and --body-file cannot be used together", "keep one of them")
     if body is not None:
+        if body.startswith("@") and Path(body[1:]).is_file():  # as curl and hey take a body
+            raise UserError("--body sends text, not a file", "use --body-file FILE, without @")
         return body.encode("utf-8", "surrogateescape")
     if body_file is None:
         return None

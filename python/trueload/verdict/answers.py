@@ -82,6 +82,8 @@ def check_errors(record: Record) -> Finding:
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
     mostly = f", mostly {_worst(counts, record.connections.reasons)}" if failed else ""
+    if record.streams is not None and not record.streams.parts and counts.failed.get("mismatch"):
+        mostly += ": no part of a stream came; does the request ask for a stream?"
     why = f"{format_count(failed)} of {times(counts.issued, 'request')} failed{mostly}"
     return Finding(status, why + _other_protocol(record), share, limit)
 

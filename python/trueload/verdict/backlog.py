@@ -97,10 +97,12 @@ def check_backlog(record: Record) -> Finding:
     # One figure, not two that differ by what the window's edges cut.
     if measured is not None and measured < asked and record.counts.ok == record.counts.issued:
         carried = measured
+    # Where requests were never sent, all connections were busy: there may be too few of them.
+    over = f" over {times(record.connections.established, 'connection')}"
     why = (
-        f"the server carried {format_count(carried)}/s of {format_count(asked)}/s asked; latency"
-        f" is that of a growing queue, and a longer run would show more ({text}:"
-        f" {format_share(share)} more than an unqueued server has)"
+        f"the server carried {format_count(carried)}/s of {format_count(asked)}/s asked"
+        f"{over if record.counts.unsent else ''}; latency is that of a growing queue, and a longer"
+        f" run would show more ({text}: {format_share(share)} more than an unqueued server has)"
     )
     return Finding(status, why, share, limit)
 
@@ -117,8 +119,8 @@ BACKLOG = Definition(
         " long the run lasts."
     ),
     remedy=(
-        "Use a lower --rate, or let trueload search for the highest rate that keeps to a"
-        " limit (--limit)."
+        "Use a lower --rate, or more --connections if the server had CPU time left; --limit"
+        " searches for the highest rate."
     ),
 )
 
