@@ -10,7 +10,6 @@ import gzip
 import shlex
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +18,9 @@ import pytest
 from harness import Trueload, start_server
 
 pytestmark = pytest.mark.engine
+
+OVER = threading.Event()
+"""No request has to wait any more."""
 
 
 class Server(BaseHTTPRequestHandler):
@@ -29,7 +31,7 @@ class Server(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path == "/slow":
-            time.sleep(8)
+            OVER.wait(8)
         match path:
             case "/redir":
                 self._answer(302, b"", Location="/")
@@ -65,6 +67,7 @@ def there() -> Iterator[str]:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"
+        OVER.set()
         server.shutdown()
 
 

@@ -237,6 +237,40 @@ REFUSED = [
     ("suite my-api", "`trueload suite run NAME` measures a suite"),
     ("suite init my-api", "`trueload suite new NAME` makes one"),
     ("suite lst", "did you mean list?"),
+    ("http --status 200 URL", "use --expect-status 200"),
+    ("http --report out.html URL", "use --output FILE, as report.html"),
+    ("http --out out.html URL", "--output FILE"),
+    ("http --log out.log URL", "use --replay FILE, or --output FILE"),
+    ("http --delay 1s URL", "or --scenario FILE, whose steps may pause"),
+    ("http --think-time 1s URL", "or --scenario FILE, whose steps may pause"),
+    ("http --bearer secret URL", "use -H 'Authorization: Bearer …'"),
+    ("http --content-type text/html URL", "use -H 'Content-Type: text/plain'"),
+    ("http --payload x URL", "use --body TEXT"),
+    ("http --post URL", "use -X POST"),
+    ("http -X post URL", "write POST"),
+    ("http --method=Get URL", "write GET"),
+    ("http --no-warmup URL", "use --warmup 0"),
+    ("http --check 'p99<1s' URL", "use --fail-on 'p95>200ms'"),
+    ("http --fail-if 'p99>1s' URL", "did you mean --fail-on?"),
+    ("http --percentiles 50,99 URL", "--json FILE has the whole distribution"),
+    ("http --tls URL", "write https:// in the URL"),
+    ("http --ui URL", "use --web"),
+    ("http --nodes 3 URL", "use --place ssh:HOST for each"),
+    ("http --place load1 URL", SEE),
+    ("http -o URL", "its value is missing: write -o FILE"),
+    ("list", "`trueload runs list` shows the stored runs"),
+    ("show last", "`trueload runs show last` the latest"),
+    ("runs ls", "`trueload runs list`"),
+    ("runs last", "`trueload runs show last`"),
+    ("diff a b", "`trueload runs diff RUN RUN` compares two runs"),
+    ("report last -o page.pdf", "add -o report.html; --plots DIR writes charts"),
+    ("compare URL URL URL", "`trueload suite new NAME`"),
+    ("serve http -p 8080", "use --listen 127.0.0.1:8080"),
+    ("serve http --port 8080", "use --listen 127.0.0.1:8080"),
+    ("serve ws --host 0.0.0.0", "use --listen 127.0.0.1:8080"),
+    ("serve http :8080", "use --listen 127.0.0.1:8080"),
+    ("serve 8080", "see `trueload serve --help` for the commands"),
+    ("doctor ssh:load1", "use --place for a host"),
     # mistyped names: what a word begins, then at most two mistakes, then nothing
     ("http --dur 1s URL", f"did you mean --duration? {SEE}"),
     ("http --req 1 URL", f"did you mean --requests? {SEE}"),
@@ -428,12 +462,15 @@ def test_the_version_is_the_same_everywhere(typed: Typed) -> None:
 
 @pytest.mark.parametrize("row", FOREIGN_FLAGS, ids=lambda row: f"{row.flag}{row.when}")
 def test_a_flag_of_another_tool_names_only_flags_of_ours(typed: Typed, row: ForeignFlag) -> None:
-    command: Any = app.build_command("http").commands["http"]
+    path = "serve http" if "--listen" in row.ours else "http"
+    command: Any = app.build_command(path.split()[0])
+    for word in path.split():
+        command = command.commands[word]
     flags = {flag for each in command.params for flag in each.opts}
     assert row.ours <= flags, f"{row.flag}: {row.ours - flags}"
     assert row.flag not in flags, f"{row.flag} is ours by now: remove its row"
     if not row.when:
-        assert row.advice in typed.hint(f"http URL {row.flag} file")
+        assert row.advice in typed.hint(f"{path} {row.flag} file")
 
 
 def test_a_data_file_that_is_none_is_told_of_the_body(typed: Typed, tmp_path: Path) -> None:

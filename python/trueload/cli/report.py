@@ -41,6 +41,7 @@ RunsArgument = Annotated[
         autocompletion=complete_run,
     ),
 ]
+_NO_PAGES = (".pdf", ".png", ".svg", ".json", ".csv", ".md", ".xml", ".parquet")
 PageOption = Annotated[
     Path | None,
     typer.Option(
@@ -84,6 +85,11 @@ def report(
     if output is None and plots is None:
         raise UserError(
             "there is nothing to write", "add -o report.html for the page, or --plots DIR"
+        )
+    if output is not None and (ending := output.suffix.lower()) in _NO_PAGES:
+        raise UserError(
+            f"-o {output}: a report is a page of HTML, not {ending}",
+            "add -o report.html; --plots DIR writes charts, `trueload runs export RUN` data",
         )
     from trueload.report.html import draw
 

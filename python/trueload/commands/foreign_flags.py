@@ -44,13 +44,18 @@ COMMANDS_ELSEWHERE: dict[str, str] = {
         " runs list` shows the runs"
     ),
     "replay": "use `trueload http URL --replay FILE`",
+    **dict.fromkeys(
+        ("list", "ls", "show", "history", "results", "last", "runs ls", "runs last"),
+        "`trueload runs list` shows the stored runs, `trueload runs show last` the latest",
+    ),
+    "diff": "`trueload runs diff RUN RUN` compares two runs, `trueload compare` two servers",
     "attack": "use `trueload http URL --rate 50/s`; --targets FILE has several requests",
     **dict.fromkeys(
         ("bench", "benchmark", "load", "measure", "test", "wrk", "hey", "oha", "k6", "curl"),
         "`trueload http URL` loads a server",
     ),
 }
-"""What other tools, or people, call our commands."""
+"""What other tools, or people, call our commands; of a group with its name in front."""
 
 KEYS_OF_SUITES = (
     *("--driver", "--spin", "--coalesce", "--refill"),
@@ -97,9 +102,10 @@ class ForeignFlag:
         return set(re.findall(r"--[a-z0-9-]+", self.advice))
 
     def is_of_use(self, flags: Set[str], line: str) -> bool:
-        """Whether a command with these flags loads, has what the advice names, and the flag is
-        meant so in its line."""
-        is_there = "--connections" in flags and flags >= self.ours
+        """Whether a command with these flags loads or listens, has what the advice names, and the
+        flag is meant so in its line."""
+        is_there = "--connections" in flags or "--listen" in self.ours
+        is_there = is_there and flags >= self.ours
         return is_there and re.search(self.when, line) is not None
 
     def hint(self) -> str:
@@ -112,12 +118,11 @@ _TABLE = """
 -D | h2load, or of hey | duration, or a body file | use --duration 10s or --body-file FILE
 -q | hey and oha, or of ab and k6 | rate, or quiet | use --rate 5k/s or --quiet
 -R | wrk2 and autocannon | rate | use --rate 5k/s
---rps | k6 and h2load | rate | use --rate 5k/s
---qps | other tools | rate | use --rate 5k/s
+--rps, --qps | k6, h2load and others | rate | use --rate 5k/s
 -r | bombardier, oha, locust or ab | rate, redirects, users per second, or go on after errors | use
     --rate 5k/s, --follow N or --stages STAGES; a run always goes on after errors
--k | curl, or of ab | any certificate, or keep-alive | use --insecure; connections are kept alive
-    | (https|wss)://
+-k | curl, or of ab | any certificate, or keep-alive | use --insecure; connections are kept alive |
+    (https|wss)://
 -k | ab | keep-alive | leave it out, connections are kept alive; --close opens one per request
 -s | wrk, ab, k6 or curl | a Lua script, a timeout, a stage, or quiet | there are no scripts, use
     --method, --header, --body; else --timeout 5s, --stages STAGES or --quiet
@@ -126,8 +131,8 @@ _TABLE = """
 -l | ab, or of bombardier and autocannon | answers that vary, or print percentiles | leave it out,
     answers may vary and percentiles are always printed
 --latencies | bombardier | print percentiles | leave it out, percentiles are always printed
--L | wrk2, or of curl | print percentiles, or follow redirects | percentiles are always printed;
-    for redirects use --follow 10
+-L | wrk2, or of curl | print percentiles, or follow redirects | percentiles are always printed; for
+    redirects use --follow 10
 --max-concurrent-streams | h2load | streams | use --http 2 --streams N
 -w | h2load, or of autocannon | bits of a stream's window, or workers | use --window SIZE or
     --threads N | -w ?[0-9]
@@ -139,8 +144,7 @@ _TABLE = """
 --fasthttp | bombardier | its client | leave it out
 -i | ab, or of k6, curl and autocannon | HEAD requests, iterations, headers of the answer, or a body
     file | use -X HEAD (--method), --requests N or --body-file FILE
--I | curl | HEAD requests | use -X HEAD (--method)
---head | curl | HEAD requests | use -X HEAD (--method)
+-I, --head | curl | HEAD requests | use -X HEAD (--method)
 -p | ab, or of autocannon and oha | a body file, or depth | use --body-file FILE, --pipeline N, or
     --http 2 --streams N
 --pipelining | autocannon | depth | use --pipeline N
@@ -161,37 +165,30 @@ _TABLE = """
 -f | bombardier, curl, or of locust | a body file, fail, or a script | use --body-file FILE;
     failures are always counted, and --scenario FILE has sessions
 -body | vegeta | a body file | use --body-file FILE, or --body TEXT
---data-raw | curl | a body | use --body TEXT or --body-file FILE
---data-binary | curl | a body | use --body TEXT or --body-file FILE
---data-ascii | curl | a body | use --body TEXT or --body-file FILE
+--data-raw, --data-binary, --data-ascii | curl | a body | use --body TEXT or --body-file FILE
 --compressed | curl | compression | use -H 'Accept-Encoding: gzip' (--header)
 --disable-compression | hey and oha | no compression | leave it out, none is asked for
 --url | curl | the URL | write it without an option, as in `trueload http URL`
---host | locust, or of hey | the server, or the Host header | write the URL without an option, or
-    -H 'Host: …' (--header)
+--host | locust, or of hey | the server, or the Host header | write the URL without an option, or -H
+    'Host: …' (--header)
 --port | other tools | the port | write it in the URL: http://127.0.0.1:8080/
 --request | curl | the method | use -X POST (--method)
---get | curl | GET requests | leave it out, or put the query into the URL
--G | curl | GET requests | leave it out, or put the query into the URL
+--get, -G | curl | GET requests | leave it out, or put the query into the URL
 -B | ab | local address | use --local-address ADDRESS
---interface | curl | local address | use --local-address ADDRESS
---laddr | vegeta | local address | use --local-address ADDRESS
--4 | curl and oha | IPv4 | write an IPv4 address in the URL: http://127.0.0.1:8080/
--6 | curl and oha | IPv6 | write an IPv6 address in the URL: http://[::1]:8080/
---ipv4 | curl and oha | IPv4 | write an IPv4 address in the URL: http://127.0.0.1:8080/
---ipv6 | curl and oha | IPv6 | write an IPv6 address in the URL: http://[::1]:8080/
+--interface, --laddr | curl and vegeta | local address | use --local-address ADDRESS
+-4, --ipv4 | curl and oha | IPv4 | write an IPv4 address in the URL: http://127.0.0.1:8080/
+-6, --ipv6 | curl and oha | IPv6 | write an IPv6 address in the URL: http://[::1]:8080/
 -g | ab | a file for gnuplot | use --json FILE
 -e | ab, or of curl | percentiles as CSV, or Referer | use --format csv or -H 'Referer: …'
     (--header)
---out | k6 | output | use --json FILE, or --format csv
+--out | k6 | output | use --json FILE, or --output FILE
 --csv | locust | output | use --format csv
 --summary-export | k6 | output | use --json FILE
 -j | autocannon | JSON | use --format json, or --json FILE
 --output-format | oha | output format | use --format json
 --db-url | oha | a database of requests | use --json FILE; `trueload runs list` shows stored runs
 --print | bombardier | what to print | use --quiet or --format json
--v | curl, ab and others | say more | see the whole of a run in its --json FILE
---verbose | curl and others | say more | see the whole of a run in its --json FILE
+-v, --verbose | curl, ab and others | say more | see the whole of a run in its --json FILE
 --silent | curl | say less | use --quiet
 --no-tui | oha | no live view | use --no-live
 --headless | locust | no web page | leave it out; --no-live has no live view
@@ -218,8 +215,7 @@ _TABLE = """
 --run-time | locust | duration | use --duration 10s
 --spawn-rate | locust | users per second | use --stages '10s@1..64' --stages-of connections
 --stage | k6 | virtual users over time | use --stages '10s@1..64' --stages-of connections
---burst-rate | oha | bursts | use --stages '1s@10,100ms@1k'
---burst-delay | oha | bursts | use --stages '1s@10,100ms@1k'
+--burst-rate, --burst-delay | oha | bursts | use --stages '1s@10,100ms@1k'
 --threshold | k6 | a threshold | use --fail-on 'p95>200ms'
 --max-time | curl | a timeout | use --timeout 5s
 --connect-timeout | curl and oha | a timeout | use --timeout 5s
@@ -228,8 +224,7 @@ _TABLE = """
 --root-certs | vegeta | trusted issuers | use --cacert FILE
 --insecure-skip-tls-verify | k6 | any certificate | use --insecure
 -x | hey and curl | a proxy | use --proxy http://HOST:PORT
---http3 | curl | HTTP/3 | there is none yet; --http 2 is
---h3 | h2load | HTTP/3 | there is none yet; --http 2 is
+--http3, --h3, --quic | curl and h2load | HTTP/3 | there is none yet; --http 2 is
 --lua | other tools | a script | there are no scripts, use --targets FILE
 --script | wrk | a script | there are none, use --targets FILE
 --http2 | oha and curl | HTTP/2 | use --http 2
@@ -244,8 +239,7 @@ _TABLE = """
 --disable-redirects | hey | no redirects | leave it out, redirects are followed only with --follow N
 --http-version | oha | version of HTTP | use --http 2, or --http 1.1
 --connect-to | curl, oha and h2load | another address | use --resolve HOST:PORT:ADDRESS
--F | curl | a field of a form | use --form NAME=VALUE
---form-string | curl | a field of a form | use --form NAME=VALUE
+-F, --form-string | curl | a field of a form | use --form NAME=VALUE
 --thresholds | k6 | thresholds | use --fail-on 'p95>200ms'
 --overallRate | autocannon | rate | use --rate 5k/s
 --connectionRate | autocannon | rate of each connection | use --rate 5k/s, over all connections
@@ -253,9 +247,9 @@ _TABLE = """
 --clients | h2load | connections | use -c N (--connections)
 --input-file | h2load | a file of URLs | use --targets FILE
 --har | autocannon | recorded requests | use --replay FILE
---access-log | other tools | a log to send again | use --replay FILE
---ramp | other tools | a load that grows | use --stages '10s@1k..20k'
---ramp-up | other tools | a load that grows | use --stages '10s@1k..20k'
+--access-log, --log | other tools | a log to send again, or to write | use --replay FILE, or
+    --output FILE
+--ramp, --ramp-up | other tools | a load that grows | use --stages '10s@1k..20k'
 --max-rate | other tools | the most that a server carries | use --limit 'p99<10ms'
 --slo | other tools | a limit to keep to | use --limit 'p99<10ms', or --fail-on 'p99>10ms'
 --disable-color | oha | no colours | use --no-color
@@ -267,11 +261,31 @@ _TABLE = """
 --ttft | other tools | time to first token | use --stream sse, which times each part
 -E | curl and ab, or of autocannon | client certificate, or the body expected | use --cert FILE or
     --expect-body TEXT
+-p, --port, --bind, --host | other servers | where to listen | use --listen 127.0.0.1:8080
+--status | other tools | the status expected | use --expect-status 200
+--report, --html | other tools | a page | use --output FILE, as report.html
+--delay, --think-time, --pause, --sleep | other tools | pauses | use --rate 5k/s, or --scenario
+    FILE, whose steps may pause
+--bearer, --token | other tools | a token | use -H 'Authorization: Bearer …' (--header)
+--content-type | other tools | Content-Type | use -H 'Content-Type: text/plain' (--header)
+--payload | other tools | a body | use --body TEXT or --body-file FILE
+--post | other tools | POST requests | use -X POST (--method)
+--no-warmup | other tools | no warm-up | use --warmup 0
+--assert, --check, --max-latency | other tools | a condition | use --fail-on 'p95>200ms'
+--percentile, --percentiles, --histogram | other tools | percentiles | leave it out; --json FILE has
+    the whole distribution
+--ssl, --tls | other tools | TLS | write https:// in the URL
+--dashboard, --ui | other tools | a page in the browser | use --web
+--distributed, --worker, --nodes | other tools | more hosts | use --place ssh:HOST for each
 """
-"""A line for each flag, which may go on in an indented one."""
+"""A line for flags of one meaning; it may go on in an indented one."""
 
 FOREIGN_FLAGS = tuple(
-    ForeignFlag(*line.split(" | ")) for line in _TABLE.strip().replace("\n    ", " ").splitlines()
+    ForeignFlag(flag, *rest)
+    for flags, *rest in (
+        line.split(" | ") for line in _TABLE.strip().replace("\n    ", " ").splitlines()
+    )
+    for flag in flags.split(", ")
 )
 
 BY_FLAG = {

@@ -123,11 +123,17 @@ def value_hint(typed: Typed, wrong: Collection[str]) -> str | None:
 def several_urls(typed: Typed) -> str | None:
     """Return the hint for more than one URL."""
     urls = [word for word in typed.words if _URL.match(word)]
+    if len(urls) > 2 and typed.path == "trueload compare":
+        return "to compare more than two servers use a suite: `trueload suite new NAME`"
     return SEVERAL if len(urls) > 1 and typed.path == "trueload http" else None
 
 
 def stray(typed: Typed, word: str) -> str | None:
-    """Return the hint for a word too many, where a URL is loaded."""
+    """Return the hint for a word too many."""
+    if typed.path.startswith("trueload serve"):
+        return "use --listen 127.0.0.1:8080"
+    if typed.path == "trueload doctor":
+        return "use --place for a host, as in `trueload doctor --place ssh:HOST`"
     if typed.path != "trueload http" or _URL.match(word):
         return None
     before = typed.words[: typed.words.index(word)][-1:] if word in typed.words else []

@@ -5,9 +5,8 @@ from typing import Literal, get_args
 
 from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import (
-    FILE,
     FLAG,
-    JSON_FILE,
+    OUT_FILE,
     Settings,
     Unit,
     counts_to,
@@ -102,7 +101,7 @@ class JsonOptions(Settings, group=OUTPUT):
     """The result for a program."""
 
     json_path: Path | None = option(
-        JSON_FILE,
+        OUT_FILE,
         "Write the result as one JSON object to FILE, or to stdout with -.",
         "Write the result as JSON; - for stdout",
     )
@@ -112,7 +111,7 @@ class FilesOptions(Settings, group=OUTPUT):
     """The result in files."""
 
     output: tuple[Path, ...] = option(
-        FILE,
+        OUT_FILE,
         "Write the result to FILE, as its ending says: .html (the report), .xml (JUnit), .md (a"
         " summary of at most 15 lines), .csv, .json or .parquet; repeatable.",
         "Write a .html, .xml, .md, .csv or .json file",

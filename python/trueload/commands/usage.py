@@ -50,9 +50,9 @@ def explain_usage_error(
 
 def _hint_of_command(name: str, context: Any) -> str | None:
     path = context.command_path
-    known = REMOVED | COMMANDS_ELSEWHERE if path == "trueload" else {}
-    if name in known:
-        return known[name]
+    known = REMOVED | COMMANDS_ELSEWHERE
+    if (whole := f"{path} {name}".removeprefix("trueload ")) in known:
+        return known[whole]
     if (near := did_you_mean(name, getattr(context.command, "commands", {}))) is not None:
         return f"{near} see `{path} --help`"
     if path == "trueload suite":

@@ -278,9 +278,9 @@ def counts_to(maximum: int) -> Unit:
     return Unit("COUNT", positive_count(maximum), keyword="Number")
 
 
-def _json_file(text: str) -> Path:
+def _out_file(text: str) -> Path:
     if re.match("[a-z]+://", text, re.IGNORECASE):
-        raise ValueError("it takes a FILE, or - for stdout, and a URL follows it")
+        raise ValueError("it takes a FILE, and a URL follows it")
     return Path(text)
 
 
@@ -288,6 +288,6 @@ FLAG = Unit("", keyword="Flag")
 """It is given or not."""
 SPAN = Unit("TIME", positive_span, show_span, keyword="Duration")
 FILE = Unit("FILE", Path, keyword="Name")
-JSON_FILE = Unit("FILE", _json_file, keyword="Name")
-"""A file of JSON that is written, or - for stdout."""
+OUT_FILE = Unit("FILE", _out_file, keyword="Name")
+"""A file that is written."""
 CPUS = Unit("LIST", parse_cpu_list, format_cpu_list, keyword="Numbers")

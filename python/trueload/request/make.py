@@ -17,6 +17,7 @@ from trueload.request.redact import redact_headers
 from trueload.request.url import Url, basic_credentials
 from trueload.request.values import Request
 
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
 # Tab, visible ASCII and anything beyond ASCII; no other control character (RFC 9110, 5.5).
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
@@ -124,6 +125,9 @@ def _method(method: str | None, body: bytes | None) -> str:
         raise UserError(f"{_quoted(method)} is not a method", hint)
     if not is_token(method):
         raise UserError(f"{_quoted(method)} is not a method", "write for example -X POST")
+    if method.upper() in _METHODS and method not in _METHODS:
+        hint = f"methods are upper-case letters: write {method.upper()}"
+        raise UserError(f"{_quoted(method)} is not a method", hint)
     if method == "CONNECT":
         raise UserError("CONNECT asks for a tunnel, not for an answer", "use another method")
     return method
