@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from trueload.commands.request_flags import read_workload
 from trueload.errors import UserError
@@ -50,6 +53,54 @@ def test_a_variable_that_cannot_be_sent_is_refused(
     with pytest.raises(UserError, match=message) as error:
         environment_of([request_], ENVIRON)
     assert hint in (error.value.hint or "")
+
+
+_JSON_TYPE = "application/vnd.api+json; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "content_type", "is_sent"),
+    [
+        ('{"a":"{env:V|raw}"}', 'x\\"y', None, True),
+        ('{"a":"{env:V|raw}"}', 'x"y', None, False),
+        ('{"a":"{env:V|raw}"}', "x\ny", None, False),
+        ('{"a":"{env:V}"}', 'x"y', None, True),
+        ('{"a":{env:V}}', 'x"y', None, True),
+        ('{"a":{env:V|json}}', 'x"y', None, True),
+        ('{"a":{env:V|raw}}', '[1, {"b": null}]', None, True),
+        ('{"a":{env:V|raw}}', "anna", None, False),
+        ('{"a":{env:V|raw}}', "NaN", None, False),
+        ('{"a":{env:V|raw}}', "", None, False),
+        ('{"a":1{env:V|raw}}', ',"b":2', None, True),
+        ('{"a":{env:V|raw}', "1}", None, True),
+        ('{"a":{env:V|raw}', "1", None, True),
+        ('{"a":{id},"b":"{name}","c":{env:V|raw}}', "[", None, False),
+        ('{"a":{{"b":{env:V|raw}}}', "[", None, False),
+        ('{"a":"{{env:V|raw}"}', '"', None, True),
+        ('{"a":"{{env:V|raw} {env:V|raw}"}', '"', None, False),
+        ('{"a":1}\n\n{"a":{env:V|raw}}\n', "{}", None, True),
+        ('{"a":1}\n\n{"a":{env:V|raw}}\n', "}{", None, False),
+        ("{env:V|raw}", "anna", None, True),
+        ("{env:V|raw}", "anna", _JSON_TYPE, False),
+        ("{env:V|raw}", '{"a":1} [2]', _JSON_TYPE, True),
+        ("{env:V|raw}", "anna", "application/x-ndjson", False),
+        ('{"a":{env:V|raw}}', "anna", "text/plain", True),
+        ('{"a":{env:V|raw}}', "anna", "application/x-www-form-urlencoded", True),
+    ],
+)
+def test_a_raw_variable_that_would_break_json_is_refused(
+    body: str, value: str, content_type: str | None, is_sent: bool
+) -> None:
+    headers = () if content_type is None else (("content-type", content_type),)
+    request = Request(host="h", method="POST", headers=headers, body=body.encode())
+    environ = {"V": value}
+    if is_sent:
+        assert environment_of([request], environ).items() <= environ.items()
+        return
+    with pytest.raises(UserError, match="the variable V makes a body that is not JSON") as error:
+        environment_of([request], environ)
+    assert error.value.hint == "write {env:V} without |raw"
+    assert value == "" or value not in str(error.value)
 
 
 def test_what_the_front_encodes_is_filled_there() -> None:
@@ -111,6 +162,24 @@ def test_an_unset_variable_is_refused_before_anything_is_sent(given: dict[str, o
     url = None if "curl" in given else "http://127.0.0.1:1/"
     with pytest.raises(UserError, match="no variable NO is set"):
         read_workload(url, HttpOptions.of(given))
+
+
+@pytest.mark.parametrize("flag", ["--body", "--curl", "--scenario", "--targets"])
+def test_a_broken_body_is_refused_before_anything_is_sent(
+    flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("V", '"')
+    body, url = '{"a":"{env:V|raw}"}', "http://127.0.0.1:1/"
+    file = tmp_path / "file"
+    file.write_text(
+        f"[[step]]\nname = 'a'\nrequest = {{ url = '{url}', body = '{body}' }}\n"
+        if flag == "--scenario"
+        else json.dumps({"url": url, "body": body})
+    )
+    texts = {"--body": body, "--curl": f"curl {url} --json '{body}'"}
+    given = {flag.removeprefix("--"): texts.get(flag, file)}
+    with pytest.raises(UserError, match="V makes a body that is not JSON"):
+        read_workload(url if flag == "--body" else None, HttpOptions.of(given))
 
 
 def test_the_user_of_a_url_is_not_taken_from_the_environment() -> None:

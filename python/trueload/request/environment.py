@@ -6,6 +6,7 @@ plan, which fills them in as it does other values. Only what the front must enco
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,6 +20,11 @@ HOW = r"(?:\|(?:raw|json))?"
 PLACE = rf"\{{env:[A-Za-z_][A-Za-z0-9_]*{HOW}\}}"
 _NAMED = re.compile(rf"\{{\{{|\{{env:([A-Za-z_][A-Za-z0-9_]*){HOW}\}}")
 _BROKEN = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_RAW_OR_OTHER = re.compile(
+    r"\{\{|\{env:([A-Za-z_][A-Za-z0-9_]*)\|raw\}" rf"|\{{\+?[A-Za-z_][A-Za-z0-9_.:-]*{HOW}\}}"
+)
+_SPACES = " \t\r\n"
+_JSON = json.JSONDecoder(parse_constant=int)  # refuses NaN and Infinity
 
 
 def environment_of(requests: Iterable[Request], environ: Mapping[str, str]) -> dict[str, str]:
@@ -31,6 +37,7 @@ def environment_of(requests: Iterable[Request], environ: Mapping[str, str]) -> d
         for header, value in request.headers:
             for name in _names(value):
                 found[name] = _header_value(name, header, environ)
+        _refuse_broken_json(request, found)
     return found
 
 
@@ -46,6 +53,50 @@ def fill_header(line: str, environ: Mapping[str, str]) -> str:
     for name in _names(line):
         _header_value(name, line.partition(":")[0], environ)
     return fill_in(line, environ)
+
+
+def _refuse_broken_json(request: Request, values: Mapping[str, str]) -> None:
+    """Refuse values that stand raw in a body of JSON, and make it none. Raises ``UserError``."""
+    body = (request.body or b"").decode("utf-8", "surrogateescape")
+    names = [place[1] for place in _RAW_OR_OTHER.finditer(body) if place[1]]
+    if not names:
+        return
+
+    def filled(values: Mapping[str, str]) -> str:
+        def written(place: re.Match[str]) -> str:
+            return "{" if place[0] == "{{" else values.get(place[1], "1")
+
+        return _RAW_OR_OTHER.sub(written, body)
+
+    # A digit may stand in a text of JSON, and for a value.
+    sample = filled({})
+    if _is_meant_as_json(request, sample) and _is_json(sample) and not _is_json(filled(values)):
+        raise UserError(
+            f"the variable {' or '.join(dict.fromkeys(names))} makes a body that is not JSON",
+            f"write {{env:{names[0]}}} without |raw",
+        )
+
+
+def _is_meant_as_json(request: Request, body: str) -> bool:
+    """Whether values are written as JSON, as ``Body`` in crates/wire/src/message/fit.rs decides."""
+    for name, value in request.headers:
+        if name.lower() == "content-type":
+            essence = value.partition(";")[0].strip().lower()
+            return essence.partition("/")[2].endswith(("json", "jsonl"))
+    return body.lstrip().startswith(("{", "["))
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is values of JSON, one or, as in JSON lines, several."""
+    text, at = text.strip(_SPACES), 0
+    try:
+        while at < len(text):
+            _, at = _JSON.raw_decode(text, at)
+            while at < len(text) and text[at] in _SPACES:
+                at += 1
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _names(*texts: str) -> Iterator[str]:
