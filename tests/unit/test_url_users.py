@@ -16,6 +16,7 @@ from trueload.errors import UserError
 from trueload.protocol.request_options import HttpOptions, UpgradeOptions
 from trueload.request.har import parse_har
 from trueload.request.har_scenario import scenario_of
+from trueload.request.log_formats import look
 from trueload.request.timed_lines import parse_timed
 from trueload.request.traffic import Traffic
 
@@ -47,6 +48,20 @@ def of_har(folder: Path, user: str) -> Headers:
     return parse_har(content, "x").entries[0].recorded.headers
 
 
+def of_log(line: str) -> Callable[[Path, str], Headers]:
+    def read(_: Path, user: str) -> Headers:
+        known = look(line)
+        assert known is not None
+        recorded = known[1](line.replace("USER", user))
+        assert recorded is not None
+        return recorded.headers
+
+    return read
+
+
+AT = "2026-11-27T10:00:00.250000Z"
+ASKED = '"GET http://USER@h/ HTTP/1.1"'
+
 READERS: dict[str, Callable[[Path, str], Headers]] = {
     "a typed URL": lambda _, user: http(f"http://{user}@h/"),
     "a URL without a scheme": lambda _, user: http(f"{user}@h/"),
@@ -63,6 +78,14 @@ READERS: dict[str, Callable[[Path, str], Headers]] = {
     "HAR": of_har,
     "JSON lines with times": lambda _, user: (
         parse_timed(json.dumps({"at": 0, "url": f"http://{user}@h/"})).headers
+    ),
+    "an access log": of_log(f'h - - [27/Nov/2026:10:00:00 +0000] {ASKED} 200 2 "-" "curl"'),
+    "nginx's variables": of_log(f'{{"msec": "1.5", "request": {ASKED}}}'),
+    "nginx's URI": of_log('{"msec": "1.5", "request_uri": "http://USER@h/"}'),
+    "Caddy's log": of_log('{"ts": 1.5, "request": {"method": "GET", "uri": "http://USER@h/"}}'),
+    "a load balancer's log": of_log(f'{AT} lb h:1 h:80 1.0 1.0 1.0 200 200 0 2 {ASKED} "-" - -'),
+    "CloudFront's log": of_log(
+        "2026-11-27\t10:00:00\tLHR62\t1\th\tGET\th\thttp://USER@h/\t200\t-\t-\t-\t-"
     ),
 }
 

@@ -24,7 +24,6 @@ from trueload.request.recorded_request import (
     clean_headers,
     parse_asked,
     parse_iso,
-    with_user,
 )
 from trueload.units import NS_PER_S
 
@@ -104,7 +103,7 @@ def _entry(number: int, fields: dict[str, Any]) -> Iterator[HarEntry]:
         return
     try:
         method, url = (str(_needed(request, name, "request.")) for name in ("method", "url"))
-        method, host, path = parse_asked(method, url)
+        asked = parse_asked(method, url)
     except UnsendableError:
         return
     started = str(_needed(fields, "startedDateTime"))
@@ -121,10 +120,10 @@ def _entry(number: int, fields: dict[str, Any]) -> Iterator[HarEntry]:
     status = response.get("status") or 0
     recorded = RecordedRequest(
         at_ns=at_ns,
-        method=method,
-        host=host.lower(),
-        path=path,
-        headers=_typed(with_user(headers, url), content_type),
+        method=asked.method,
+        host=asked.host.lower(),
+        path=asked.path,
+        headers=_typed(asked.with_user(headers), content_type),
         body=body,
         status=int(status) if int(status) > 0 else None,
     )

@@ -68,19 +68,25 @@ def clean_headers(headers: Iterable[tuple[str, str]]) -> Headers:
     )
 
 
-def with_user(headers: Headers, url: str) -> Headers:
-    """Return the headers, with the user that a URL names unless they name one. Raises
-    ``UserError``."""
-    parts = urlsplit(url)
-    user, at, _ = parts.netloc.rpartition("@")
-    if not (at and parts.scheme) or any(name.lower() == "authorization" for name, _ in headers):
-        return headers
-    return (*headers, ("Authorization", credentials_of(user)))
+class Asked(NamedTuple):
+    """What was asked for, as it is sent. ``host`` is empty if it was not named, and ``credentials``
+    are those of the user that a URL names, as the value of an Authorization header."""
+
+    method: str
+    host: str
+    path: str
+    credentials: str | None = None
+
+    def with_user(self, headers: Headers) -> Headers:
+        """Return the headers, with the user of the URL unless they name one."""
+        named = any(name.lower() == "authorization" for name, _ in headers)
+        if self.credentials is None or named:
+            return headers
+        return (*headers, ("Authorization", self.credentials))
 
 
-def parse_request_line(line: str) -> tuple[str, str, str]:
-    """Return method, host and path of a line like ``GET /a HTTP/1.1``. Raises
-    ``UnsendableError``."""
+def parse_request_line(line: str) -> Asked:
+    """Parse a line like ``GET /a HTTP/1.1``. Raises ``UnsendableError`` and ``UserError``."""
     method, _, rest = line.partition(" ")
     target, space, version = rest.rpartition(" ")
     if not space or not version.startswith("HTTP/"):
@@ -88,15 +94,15 @@ def parse_request_line(line: str) -> tuple[str, str, str]:
     return parse_asked(method, target)
 
 
-def parse_asked(method: str, target: str) -> tuple[str, str, str]:
-    """Return method, host and path as they are sent, of a path or a whole URL. Raises
-    ``UnsendableError``."""
+def parse_asked(method: str, target: str) -> Asked:
+    """Parse a path or a whole URL. Raises ``UnsendableError``, and ``UserError`` for a user that
+    cannot be sent."""
     if not is_token(method) or method.isdigit() or method == "CONNECT" or not target:
         raise UnsendableError("no request that can be sent")
     if target == "*":
-        return method, "", target
+        return Asked(method, "", target)
     if target.startswith("/"):
-        return method, "", _as_sent(target.partition("#")[0])
+        return Asked(method, "", _as_sent(target.partition("#")[0]))
     try:
         parts = urlsplit(target)
         port = parts.port
@@ -108,7 +114,9 @@ def parse_asked(method: str, target: str) -> tuple[str, str, str]:
     host = f"{parts.hostname}:{port}" if named else parts.hostname
     # Its own text, as the parts do not say whether an empty query was there.
     path = _AUTHORITY.sub("", target.partition("#")[0], count=1)
-    return method, host, _as_sent(path if path.startswith("/") else f"/{path}")
+    user, at, _ = parts.netloc.rpartition("@")
+    credentials = credentials_of(user) if at else None
+    return Asked(method, host, _as_sent(path if path.startswith("/") else f"/{path}"), credentials)
 
 
 def _as_sent(path: str) -> str:

@@ -17,7 +17,6 @@ from trueload.request.recorded_request import (
     clean_headers,
     parse_asked,
     parse_iso,
-    with_user,
 )
 from trueload.units import NS_PER_S
 
@@ -46,15 +45,15 @@ def parse_timed(line: str) -> RecordedRequest:
         if not is_token(name) or not is_text(text):
             FORMAT.refuse(f"the header {name!r} is not a name with a text", FORMAT.headers)
     try:
-        method, host, path = parse_asked(method, url or path or "")
+        asked = parse_asked(method, url or path or "")
     except UnsendableError as error:
         FORMAT.refuse(f"it has {error}")
     return RecordedRequest(
         at_ns=at_ns,
-        method=method,
-        host=host.lower(),
-        path=path,
-        headers=with_user(clean_headers(headers), url or ""),
+        method=asked.method,
+        host=asked.host.lower(),
+        path=asked.path,
+        headers=asked.with_user(clean_headers(headers)),
         body=body,
         whole=whole,
     )

@@ -43,17 +43,17 @@ def parse_alb(line: str) -> RecordedRequest:
     kind, time, took, status, request, agent = found.groups()
     if kind in ("ws", "wss"):
         raise UnsendableError("a WebSocket")
-    method, host, path = parse_request_line(plain(request))
+    asked = parse_request_line(plain(request))
     try:
         at_ns, whole = _time(kind, time, took, line[found.end() :])
     except ValueError:
         raise NoLineError("no time that can be read") from None
     return RecordedRequest(
         at_ns=at_ns,
-        method=method,
-        host=host.lower(),
-        path=path,
-        headers=headers_of([("User-Agent", plain(agent))]),
+        method=asked.method,
+        host=asked.host.lower(),
+        path=asked.path,
+        headers=asked.with_user(headers_of([("User-Agent", plain(agent))])),
         status=status_of(status),
         whole=whole,
     )

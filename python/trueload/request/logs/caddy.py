@@ -48,14 +48,14 @@ def parse_caddy(line: str) -> RecordedRequest | None:
     request = fields["request"]
     if _LOST in str(request["uri"]):
         raise UnsendableError("bytes that the log has lost")
-    method, host, path = parse_asked(str(request["method"]), str(request["uri"]))
+    asked = parse_asked(str(request["method"]), str(request["uri"]))
     at_ns, whole = _time(fields)
     return RecordedRequest(
         at_ns=at_ns,
-        method=method,
-        host=host or str(request.get("host") or "").lower(),
-        path=path,
-        headers=headers_of(_headers(request.get("headers"))),
+        method=asked.method,
+        host=asked.host or str(request.get("host") or "").lower(),
+        path=asked.path,
+        headers=asked.with_user(headers_of(_headers(request.get("headers")))),
         status=status_of(str(fields.get("status", ""))),
         whole=whole,
     )

@@ -43,21 +43,22 @@ class CloudFront:
         fields = dict(zip(self._names, values, strict=False))
         if not fields.keys() >= _NEEDED:
             raise NoLineError("too few fields")
-        asked = fields["cs-uri-stem"]
+        target = fields["cs-uri-stem"]
         if (query := fields.get("cs-uri-query", "-")) != "-":
-            asked += f"?{query}"
-        method, host, path = parse_asked(fields["cs-method"], _DOUBLE.sub("%", asked))
+            target += f"?{query}"
+        asked = parse_asked(fields["cs-method"], _DOUBLE.sub("%", target))
         named = fields.get("x-host-header", "-")
         at_ns, whole = _time(fields)
+        headers = headers_of(
+            (name, _decoded(fields.get(f"cs({name})", "-")))
+            for name in ("Referer", "User-Agent", "Cookie")
+        )
         return RecordedRequest(
             at_ns=at_ns,
-            method=method,
-            host=host or (fields.get("cs(Host)", "") if named == "-" else named).lower(),
-            path=path,
-            headers=headers_of(
-                (name, _decoded(fields.get(f"cs({name})", "-")))
-                for name in ("Referer", "User-Agent", "Cookie")
-            ),
+            method=asked.method,
+            host=asked.host or (fields.get("cs(Host)", "") if named == "-" else named).lower(),
+            path=asked.path,
+            headers=asked.with_user(headers),
             status=status_of(fields.get("sc-status", "")),
             whole=whole,
         )

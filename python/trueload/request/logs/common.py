@@ -40,13 +40,14 @@ def parse_line(line: str) -> RecordedRequest:
         at_ns = common_time(time)
     except ValueError:
         raise NoLineError("not a time of an access log") from None
-    method, host, path = parse_request_line(plain(request))
+    asked = parse_request_line(plain(request))
+    headers = headers_of((("Referer", plain(referer)), ("User-Agent", plain(agent))))
     return RecordedRequest(
         at_ns=at_ns,
-        method=method,
-        host=host,
-        path=path,
-        headers=headers_of((("Referer", plain(referer)), ("User-Agent", plain(agent)))),
+        method=asked.method,
+        host=asked.host,
+        path=asked.path,
+        headers=asked.with_user(headers),
         status=status_of(status),
         whole=True,
     )

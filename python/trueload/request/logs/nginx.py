@@ -55,20 +55,20 @@ def of_variables(
     Raises ``NoLineError`` and ``UnsendableError``."""
     at_ns, whole = (time or _time)(texts)
     if "request" in texts:
-        method, host, path = parse_request_line(texts["request"])
+        asked = parse_request_line(texts["request"])
     else:
-        asked = texts.get("request_uri") or texts.get("uri", "")
+        target = texts.get("request_uri") or texts.get("uri", "")
         if "request_uri" not in texts and texts.get("args"):
-            asked += f"?{texts['args']}"
-        method, host, path = parse_asked(texts.get("request_method", "GET"), asked)
+            target += f"?{texts['args']}"
+        asked = parse_asked(texts.get("request_method", "GET"), target)
     named = texts.get("http_host") or texts.get("host") or ""
     body = texts.get("request_body", "")
     return RecordedRequest(
         at_ns=at_ns,
-        method=method,
-        host=host or ("" if named == "-" else named.lower()),
-        path=path,
-        headers=headers_of(_headers(texts)),
+        method=asked.method,
+        host=asked.host or ("" if named == "-" else named.lower()),
+        path=asked.path,
+        headers=asked.with_user(headers_of(_headers(texts))),
         body=None if body in ("", "-") else body.encode("utf-8", "surrogateescape"),
         status=status_of(texts.get("status", "")),
         whole=whole,
