@@ -18,7 +18,7 @@ from trueload.places.program import needs
 
 from tools.release_check import engine_in
 
-PLAIN_BYTES_MAX = 40_100_000  # 40 MB, rounded to whole ones
+PLAIN_BYTES_MAX = 40_000_000
 
 
 def files_of_git(*folders: str) -> set[str]:

@@ -7,10 +7,11 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from trueload.files import outputs
-from trueload.files.private import make_folder, narrow, open_text
+from trueload.files.private import make_folder, narrow, open_text, user_folder
 from trueload.store.lock import lock_path
 from trueload.store.runs import Store, StoreError
 
@@ -130,3 +131,27 @@ def test_somebody_elses_database_is_left_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a store"):
         Store.open(path)
     assert mode(path) == 0o644
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "folder"),
+    [
+        ("cache", None, "/h/me/.cache/trueload"),
+        ("data", None, "/h/me/.local/share/trueload"),
+        ("state", None, "/h/me/.local/state/trueload"),
+        ("state", "", "/h/me/.local/state/trueload"),
+        ("cache", "/tmp/c", "/tmp/c/trueload"),
+        ("data", " /tmp/d/ ", "/tmp/d/trueload"),
+    ],
+)
+def test_the_users_folders_are_where_programs_keep_theirs(
+    kind: Literal["cache", "data", "state"],
+    named: str | None,
+    folder: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/h/me")
+    monkeypatch.delenv(f"XDG_{kind.upper()}_HOME", raising=False)
+    if named is not None:
+        monkeypatch.setenv(f"XDG_{kind.upper()}_HOME", named)
+    assert user_folder(kind) == Path(folder)

@@ -33,7 +33,7 @@ from trueload.commands.foreign_flags import ALIASES, renamed
 from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
-from trueload.files.private import make_folder, open_text
+from trueload.files.private import make_folder, open_text, user_folder
 from trueload.interrupt import end_like_ctrl_c, raise_at_ctrl_c
 
 # The commands in the order of `trueload --help`, with its text on each. The module of that name
@@ -426,8 +426,6 @@ def _report_bug(error: Exception, argv: Sequence[str]) -> int:
 def _write_traceback(error: Exception, argv: Sequence[str]) -> Path | None:
     import tempfile
 
-    import platformdirs
-
     from trueload.request.redact import hide_arguments
 
     name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
@@ -435,7 +433,7 @@ def _write_traceback(error: Exception, argv: Sequence[str]) -> Path | None:
         traceback.format_exception(error)
     )
     text = hide_arguments(text, argv)
-    for folder in (platformdirs.user_state_path("trueload"), Path(tempfile.gettempdir())):
+    for folder in (user_folder("state"), Path(tempfile.gettempdir())):
         try:
             make_folder(folder)
             path = folder / name

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-import platformdirs
-
 import trueload
 from trueload.errors import UserError
 from trueload.files.ownership import TrustedUsers, also_writers_of, first_fault, steps, trusted_here
+from trueload.files.private import user_folder
 
 Kind = Literal["suites", "subjects", "contracts"]
 
@@ -101,7 +100,7 @@ def subjects_home(announce: Callable[[str], None]) -> Path:
 def cache_folder() -> Path:
     """Where builds are kept: $TRUELOAD_CACHE, else the user's cache folder."""
     named = os.environ.get("TRUELOAD_CACHE")
-    return Path(named).absolute() if named else platformdirs.user_cache_path("trueload")
+    return Path(named).absolute() if named else user_folder("cache")
 
 
 def _users_roots() -> Iterator[Path]:

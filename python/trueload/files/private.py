@@ -13,10 +13,18 @@ import contextlib
 import os
 import stat
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+_USERS = {"cache": "~/.cache", "data": "~/.local/share", "state": "~/.local/state"}
+"""Where programs keep what, unless the environment says so (XDG Base Directory Specification)."""
+
+
+def user_folder(kind: Literal["cache", "data", "state"]) -> Path:
+    """Where trueload keeps its files of a kind. The folder need not exist."""
+    named = os.environ.get(f"XDG_{kind.upper()}_HOME", "").strip()
+    return Path(named or os.path.expanduser(_USERS[kind]), "trueload")
 
 
 def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:

@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 
 from trueload.closeable import Closeable
-from trueload.files.private import make_folder, open_descriptor
+from trueload.files.private import make_folder, open_descriptor, user_folder
 
 VARIABLE = "TRUELOAD_LOCK"
 TEXT_BYTES_MAX = 4096
@@ -102,8 +102,6 @@ def _path() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
     if os.path.isdir(runtime):
         return Path(runtime) / "trueload.lock"
-    import platformdirs  # few machines need it
-
-    folder = platformdirs.user_state_path("trueload")
+    folder = user_folder("state")
     make_folder(folder)
     return folder / f"{os.uname().nodename}.lock"  # homes may be shared by several machines

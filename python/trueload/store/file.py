@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.files.private import make_folder, narrow, open_descriptor
+from trueload.files.private import make_folder, narrow, open_descriptor, user_folder
 from trueload.store.lock import LOCK_ENDING
 
 SCHEMA = 1
@@ -130,9 +130,7 @@ def default_path() -> Path:
     named = os.environ.get("TRUELOAD_STORE")
     if named:
         return Path(named)
-    import platformdirs
-
-    return platformdirs.user_data_path("trueload") / "store.sqlite3"
+    return user_folder("data") / "store.sqlite3"
 
 
 def read_error(path: Path, why: object) -> StoreError:
