@@ -157,29 +157,49 @@ def test_a_raw_value_that_would_break_json_is_told_before_anything_is_sent(
         assert done.err.count("error:") == done.err.count("hint:") == 1
 
 
+def brotli(content: bytes) -> bytes:
+    """The content in one block that is not compressed (RFC 7932 §9.2), and an empty last one."""
+    return (1 << 20 | (len(content) - 1) << 4).to_bytes(3, "little") + content + b"\x03"
+
+
+WAYS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli,
+}
+
+
 @pytest.mark.parametrize(
     "needs", [("--expect-body", "{}\n{}\n"), ("--stream", "jsonl", "--stream-end", "{}")]
 )
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", ""])
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", ""])
 def test_content_that_is_needed_is_decoded_or_the_reason_is_told(
     trueload: Trueload, counting: Counting, tmp_path: Path, coding: str, needs: tuple[str, ...]
 ) -> None:
     content = b"{}\n{}\n" if needs[0] == "--expect-body" else b"1\n{}\n"
-    ways: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
-    counting.answer, counting.coding = ways.get(coding, bytes)(content), coding
+    counting.answer, counting.coding = WAYS.get(coding, bytes)(content), coding
     result = tmp_path / "result.json"
     done = trueload.run("http", counting.url, *needs, *FEW, "--json", result)
     failed = json.loads(result.read_text())["counts"]["failed"]
-    assert list(failed) == (["encoded"] if coding == "br" else []), done
+    assert list(failed) == (["encoded"] if coding == "zstd" else []), done
     why = flat([trueload.run("runs", "show", "last", "--why").out])
-    assert ("only gzip and deflate can be decoded" in why) == (coding == "br")
+    assert ("only gzip, deflate and br are decoded" in why) == (coding == "zstd")
 
 
-@pytest.mark.parametrize(("coding", "ending"), [("gzip", ""), ("br", "encoded"), ("", "extract")])
+@pytest.mark.parametrize(
+    ("sent", "coding", "ending"),
+    [
+        ("gzip", "gzip", ""),
+        ("br", "br", ""),
+        ("gzip", "br", "encoded"),
+        ("br", "zstd", "encoded"),
+        ("gzip", "", "extract"),
+    ],
+)
 def test_a_value_is_taken_from_a_compressed_answer_or_the_reason_is_told(
-    trueload: Trueload, counting: Counting, tmp_path: Path, coding: str, ending: str
+    trueload: Trueload, counting: Counting, tmp_path: Path, sent: str, coding: str, ending: str
 ) -> None:
-    counting.answer, counting.coding = gzip.compress(b'{"t":"anna"}'), coding
+    counting.answer, counting.coding = WAYS[sent](b'{"t":"anna"}'), coding
     (tmp_path / "steps.toml").write_text(
         """
 step = [

@@ -6,6 +6,7 @@
 
 use std::io::Write;
 
+use brotli::CompressorWriter;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use libfuzzer_sys::fuzz_target;
@@ -40,10 +41,12 @@ fn compressed(bytes: &[u8], way: u8) -> Vec<u8> {
     let level = Compression::default();
     let (mut gzip, mut zlib) = (GzEncoder::new(vec![], level), ZlibEncoder::new(vec![], level));
     let mut deflate = DeflateEncoder::new(vec![], level);
+    let mut br = CompressorWriter::new(vec![], 4096, 5, 22);
     let done = match way {
         0 => gzip.write_all(bytes).and_then(|()| gzip.finish()),
         1 => zlib.write_all(bytes).and_then(|()| zlib.finish()),
         2 => deflate.write_all(bytes).and_then(|()| deflate.finish()),
+        3 => br.write_all(bytes).map(|()| br.into_inner()),
         _ => Ok(bytes.to_vec()),
     };
     done.expect("memory")
@@ -85,7 +88,7 @@ fn over_http2(book: &Book, coding: &str, parts: &[&[u8]]) -> Vec<Ending> {
 fuzz_target!(|data: &[u8]| {
     let Some((&[choice, way, cut], bytes)) = data.split_first_chunk::<3>() else { return };
     let coding = CODINGS[usize::from(choice & 3)];
-    let bytes = compressed(bytes, way & 3);
+    let bytes = compressed(bytes, way % 5);
     let (one, two) = bytes.split_at(bytes.len() * usize::from(cut) / 255);
     let body = (choice & 4 > 0).then(|| EXPECTED.to_vec());
     let rules = Rules { body, ..Rules::default() };

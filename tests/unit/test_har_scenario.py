@@ -172,10 +172,11 @@ def test_secrets_of_a_url_are_read_from_the_environment(
 @pytest.mark.parametrize(
     ("recorded", "asked"),
     [
-        ("gzip, deflate, br, zstd", "gzip, deflate"),
-        ("br;q=1.0, GZIP;q=0.8, *;q=0.1", "GZIP;q=0.8"),
+        ("gzip, deflate, br, zstd", "gzip, deflate, br"),
+        ("br;q=1.0, GZIP;q=0.8, *;q=0.1", "br;q=1.0, GZIP;q=0.8"),
         ("gzip", "gzip"),
-        ("br", None),
+        ("br", "br"),
+        ("zstd;q=1.0, dcb", None),
         ("*", None),
         ("gzip-2,x", None),
     ],

@@ -6,6 +6,7 @@
 //! Must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
 
 pub mod account;
+mod brotli;
 pub mod chance;
 mod coding;
 mod content;

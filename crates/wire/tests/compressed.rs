@@ -122,6 +122,26 @@ fn zlib(content: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
+/// As Brotli's encoder writes it: it is too short to become shorter.
+const OK_BR: &[u8] = b"\x8b\x05\x80{\"ok\": true}\x03";
+
+/// 65 MiB of zeros, with a window of 16 MiB.
+const BOMB_BR: &[u8] =
+    b"\xcf\xff\xff\x7f\xf8\x27\x00\xe2\xb1\x40\x20\xf7\xfe\x9f\xff\xff\xff\xf0\x4f\x00\xc4\x61\
+    \x01\x80\xee\xfd\x3f\xff\xff\xff\xe1\x9f\x00\x88\xc3\x22\x00\xdd\xfb\x7f\xfe\xff\xff\xc3\x3f\
+    \x01\x10\x87\x05\x00\xba\xf7\xff\xf5\xff\xff\xf8\x27\x00\xe2\xb0\x00\x40\xf7\xfe\x01";
+
+/// The parts of a Brotli stream of three events, which is flushed behind each.
+fn flushed_br() -> Vec<Vec<u8>> {
+    let parts: [&[u8]; 4] = [
+        b"\x0b\x04\x80data: a\n\n",
+        b"\x40\x00\x80\x5f\x4a\x41\xac\x08\xd1\x24\x18\x30",
+        b"\x68\x00\x80\x5f\x52\x61\xab\x2b\x09\x50\x44\x93\x70\x49\x31\xf8\x31\x00",
+        b"\x03",
+    ];
+    parts.map(<[u8]>::to_vec).into()
+}
+
 /// The parts of a gzip stream that is flushed behind each, as servers flush it.
 fn flushed(parts: &[&str]) -> Vec<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -170,10 +190,21 @@ fn an_expected_body_is_compared_with_what_a_compressed_one_means() {
         ("nothing", "200", &["gzip"], vec![], Ending::Mismatch),
         ("no gzip at all", "200", &["gzip"], vec![expected.to_vec()], Ending::Encoded),
         ("cut", "200", &["gzip"], vec![head.to_vec()], Ending::Encoded),
-        ("br", "200", &["br"], vec![same.clone()], Ending::Encoded),
+        ("br", "200", &["br"], vec![OK_BR.to_vec()], Ending::Ok),
+        (
+            "br in two chunks",
+            "200",
+            &["br"],
+            vec![OK_BR[..9].into(), OK_BR[9..].into()],
+            Ending::Ok,
+        ),
+        ("br, cut", "200", &["br"], vec![OK_BR[..15].into()], Ending::Encoded),
+        ("br with more behind it", "200", &["br"], vec![OK_BR.into(), vec![3]], Ending::Encoded),
+        ("no br at all", "200", &["br"], vec![same.clone()], Ending::Encoded),
+        ("zstd", "200", &["zstd"], vec![same.clone()], Ending::Encoded),
         ("no token", "200", &["gzip deflate"], vec![same.clone()], Ending::Encoded),
         ("a long name", "200", &["gzip-but-of-another-kind"], vec![same], Ending::Encoded),
-        ("br of an error", "500", &["br"], vec![b"?".to_vec()], Ending::Status),
+        ("zstd of an error", "500", &["zstd"], vec![b"?".to_vec()], Ending::Status),
     ] {
         let answer = Answer { status, codings, body: &body };
         check(|| Book::expecting(expected), &answer, ending, sentence);
@@ -184,13 +215,16 @@ fn an_expected_body_is_compared_with_what_a_compressed_one_means() {
 fn the_parts_of_a_compressed_stream_are_those_of_its_content() {
     let events = flushed(&["data: a\n\n", "data: b\n\n", "data: [DONE]\n\n"]);
     let lines = flushed(&["{}\n{", "}\n", "end\n"]);
-    let cut = events[..2].to_vec();
+    let (cut, events_br) = (events[..2].to_vec(), flushed_br());
+    let cut_br = events_br[..2].to_vec();
     for (sentence, kind, end, codings, body, ending) in [
         ("events", Kind::Sse, Some("[DONE]"), "gzip", &events, Ending::Ok),
         ("lines", Kind::Jsonl, Some("end"), "gzip", &lines, Ending::Ok),
         ("chunks", Kind::Chunks, Some("data: [DONE]\n\n"), "gzip", &events, Ending::Ok),
-        ("br", Kind::Sse, None, "br", &events, Ending::Encoded),
+        ("br", Kind::Sse, Some("[DONE]"), "br", &events_br, Ending::Ok),
+        ("no br", Kind::Sse, None, "br", &events, Ending::Encoded),
         ("a cut stream", Kind::Sse, None, "gzip", &cut, Ending::Encoded),
+        ("a cut stream of br", Kind::Sse, None, "br", &cut_br, Ending::Encoded),
     ] {
         let answer = Answer { status: "200", codings: &[codings], body };
         check(|| Book::streaming(kind, end), &answer, ending, sentence);
@@ -207,15 +241,16 @@ fn the_parts_of_a_compressed_stream_are_those_of_its_content() {
 
 #[test]
 fn a_body_that_decodes_to_too_much_is_not_decoded_to_its_end() {
-    let bomb = gzip(&vec![0; 65 << 20]);
-    let answer = Answer { status: "200", codings: &["gzip"], body: &[bomb] };
-    let endings = over_http1(&mut Book::expecting(b""), &answer.over_http1(), 1);
-    assert_eq!(endings, [Ending::Encoded]);
+    for (coding, bomb) in [("gzip", gzip(&vec![0; 65 << 20])), ("br", BOMB_BR.to_vec())] {
+        let answer = Answer { status: "200", codings: &[coding], body: &[bomb] };
+        let endings = over_http1(&mut Book::expecting(b""), &answer.over_http1(), 1);
+        assert_eq!(endings, [Ending::Encoded], "{coding}");
+    }
 }
 
 #[test]
 fn what_is_not_needed_is_not_decoded() {
     let book = || Book { rule: None, ..Book::streaming(Kind::Sse, None) };
-    let answer = Answer { status: "200", codings: &["br"], body: &[b"no such thing".to_vec()] };
+    let answer = Answer { status: "200", codings: &["zstd"], body: &[b"no such thing".to_vec()] };
     check(book, &answer, Ending::Ok, "fingerprint");
 }

@@ -25,7 +25,7 @@ from trueload.units import NS_PER_S, counted, format_duration
 THINK_NS_MIN = 50_000_000  # a shorter gap is the browser's own work
 THINK_NS_MAX = ENGINE_DEFAULTS.timeout_ns  # --timeout refuses a longer pause
 MS = NS_PER_S // 1000
-_READABLE = ("gzip", "deflate", "identity")
+_READABLE = ("gzip", "deflate", "br", "identity")
 """Codings of answers that can be decoded: crates/wire/src/coding.rs."""
 _SCHEME = re.compile(r"(?:Basic|Bearer|Digest|Token|ApiKey|Negotiate) (?=\S)", re.IGNORECASE)
 

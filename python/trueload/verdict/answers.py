@@ -116,7 +116,7 @@ def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
         url = reasons[worst].partition(REDIRECT)[2]
         return "a redirect to another server" + (f": load {plain(url)} instead" if url else "")
     if worst == "encoded":
-        return "encoded: only gzip and deflate can be decoded, to 64 MiB; ask for gzip, or for none"
+        return "encoded: only gzip, deflate and br are decoded, to 64 MiB; ask for one of them"
     # If some answers were right, a status of success was the right one.
     codes = {code: n for code, n in counts.statuses.items() if not counts.ok or code[0] != "2"}
     if worst != "status" or not codes:

@@ -232,17 +232,22 @@ mod tests {
         use std::io::Write as _;
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(br#"{"token":"t"}"#).expect("memory");
-        let body = encoder.finish().expect("memory");
-        for (coding, taken) in
-            [("gzip", Ok(())), ("br", Err(Untaken::Encoded)), ("identity", Err(Untaken::Missing))]
-        {
+        let gzip = encoder.finish().expect("memory");
+        let br = b"\x0b\x06\x80{\"token\":\"t\"}\x03".to_vec();
+        for (coding, body, taken) in [
+            ("gzip", &gzip, Ok(())),
+            ("br", &br, Ok(())),
+            ("br", &gzip, Err(Untaken::Encoded)),
+            ("zstd", &br, Err(Untaken::Encoded)),
+            ("identity", &gzip, Err(Untaken::Missing)),
+        ] {
             let (script, mut session) = (script(), Session::default());
             session.begin(Turn::default());
             session.note_head();
             for (name, value) in [("x-id", "7"), ("content-encoding", coding)] {
                 session.note_field(&script, name.as_bytes(), value.as_bytes());
             }
-            session.note_body(&script, &body);
+            session.note_body(&script, body);
             assert_eq!(session.take(&script, Duration::ZERO), taken, "{coding}");
         }
     }
