@@ -34,21 +34,18 @@ pub struct Versions {
 
 impl Versions {
     /// HTTP/1.1 alone.
-    #[must_use]
     pub fn http1() -> Self {
         let (http1, http2) = (Http1::default(), Http2::new(Windows::RFC));
         Versions { http1, http2, most_http1: Some(usize::MAX), most_http2: None }
     }
 
     /// HTTP/2 alone.
-    #[must_use]
     pub fn http2(http2: Http2) -> Self {
         let http1 = Http1::default();
         Versions { http1, http2, most_http1: None, most_http2: Some(usize::MAX) }
     }
 
     /// Whichever the server chooses, with so many requests in flight on a connection.
-    #[must_use]
     pub fn either(http2: Http2, most_http1: usize, most_http2: usize) -> Self {
         let http1 = Http1::default();
         Versions { http1, http2, most_http1: Some(most_http1), most_http2: Some(most_http2) }

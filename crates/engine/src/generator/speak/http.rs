@@ -42,7 +42,6 @@ pub type OverEither<D> = Http<Either<<D as Dialogue>::Tag>, D>;
 
 impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
     /// Creates connections that share this. Each has one request if they are `alone`.
-    #[must_use]
     pub fn new(mut shared: M::Shared, dialogue: D, alone: bool) -> Self {
         M::remember(&mut shared, dialogue.heads());
         Http { shared, dialogue, alone }

@@ -32,7 +32,6 @@ pub struct Http2 {
 
 impl Http2 {
     /// Creates connections that announce `terms` to their peers.
-    #[must_use]
     pub fn new(terms: impl Into<Terms>) -> Self {
         Http2 { terms: terms.into(), frames: Vec::new(), fault: None }
     }

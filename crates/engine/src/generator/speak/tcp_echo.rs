@@ -17,7 +17,6 @@ pub struct TcpEcho {
 
 impl TcpEcho {
     /// Sends these messages in turn; with `half_close` our side ends behind each.
-    #[must_use]
     pub fn new(messages: Messages, half_close: bool) -> Self {
         TcpEcho { messages, half_close }
     }

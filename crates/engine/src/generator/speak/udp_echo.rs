@@ -24,7 +24,6 @@ pub struct UdpEcho {
 
 impl UdpEcho {
     /// Sends these messages in turn, behind the numbers of each datagram.
-    #[must_use]
     pub fn new(messages: Messages, seed: u64) -> Self {
         let (out, counts) = (Vec::new(), Counts::default());
         UdpEcho { messages, chance: Chance::new(seed), out, counts }

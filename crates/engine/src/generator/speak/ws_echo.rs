@@ -32,7 +32,6 @@ pub struct WsEcho {
 impl WsEcho {
     /// Creates connections that open with `opening` and send these words; `seed` determines keys
     /// and masks.
-    #[must_use]
     pub fn new(opening: Opening, words: Outgoing, seed: u64) -> Self {
         let shared = Shared::new(opening, words, Limits::default(), Chance::new(seed));
         WsEcho { shared, frames: Vec::new() }

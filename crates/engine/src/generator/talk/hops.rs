@@ -45,7 +45,6 @@ pub struct Hops {
 impl Hops {
     /// Follows up to `most` redirects of each of these requests on its server, which has TLS if
     /// `secure`. Reads answers as streams by a rule, if there is one.
-    #[must_use]
     pub fn new(most: u8, secure: bool, sent: Sending, rule: Option<Rule>) -> Self {
         let as_get = sent.rules().into_iter().map(of_get).collect();
         let account = RefCell::new(Account::new(most));

@@ -40,14 +40,12 @@ pub struct Alike {
 
 impl Sending {
     /// Always the same request over HTTP/1: `burst` has it `times` times.
-    #[must_use]
     pub fn http1(burst: Arc<[u8]>, times: usize, rules: Rules) -> Self {
         let len = burst.len() / times;
         Sending::Alike(Alike { burst, len, http2: None, whole: None, rules })
     }
 
     /// Always the same request over HTTP/2.
-    #[must_use]
     pub fn http2(template: Http2Template, rules: Rules) -> Self {
         let burst = Arc::default();
         Sending::Alike(Alike { burst, len: 0, http2: Some(template), whole: None, rules })
@@ -143,7 +141,6 @@ pub struct Plain {
 
 impl Plain {
     /// Sends these requests. Reads their answers as streams by a rule, if there is one.
-    #[must_use]
     pub fn new(sent: Sending, rule: Option<Rule>) -> Self {
         Plain { sent, watch: Watch::new(rule) }
     }

@@ -95,7 +95,6 @@ pub struct User {
 
 impl Users {
     /// Creates the users of one thread.
-    #[must_use]
     pub fn new(scenario: Scenario) -> Self {
         let as_get = scenario.requests.rules().map(of_get).collect();
         let account = scenario.follow.map(|most| RefCell::new(Account::new(most)));

@@ -63,7 +63,6 @@ pub struct Broadcast {
 impl Broadcast {
     /// Creates clients of `dialect` that open with `opening` and wait for deliveries as long as
     /// `timeout_ns`. Messages carry `padding` bytes beside their keys.
-    #[must_use]
     pub fn new(
         opening: Opening,
         dialect: Dialect,

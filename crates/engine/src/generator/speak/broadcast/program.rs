@@ -22,7 +22,6 @@ pub struct Broadcasting {
 
 impl Broadcasting {
     /// Wraps a generator; commands reach it through the wrapper from now on.
-    #[must_use]
     pub fn new(generator: Generator<Broadcast>) -> Self {
         Broadcasting { generator, turns: Turns::default() }
     }
