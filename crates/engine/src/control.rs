@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trueload_drive::{Clock, Looks, SpeedWatch, distance_ns};
 
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, Role};
@@ -108,9 +108,7 @@ type Watched = Option<(u64, SpeedWatch)>;
 
 /// Reports the speeds of the CPUs that were watched, and begins to watch others.
 fn report_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), Failure> {
-    if cpus.len() > WATCHED_MOST {
-        return refused(format_args!("cpus: more than {WATCHED_MOST}"));
-    }
+    refuse_if!(cpus.len() > WATCHED_MOST, "cpus: more than {WATCHED_MOST}");
     let (from_ns, seen) = watched
         .take()
         .map_or_else(|| (clock.now_ns(), Vec::new()), |(from_ns, watch)| (from_ns, watch.end()));

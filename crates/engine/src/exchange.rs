@@ -12,7 +12,7 @@ use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Outgoing;
 
 use crate::blobs::{self, Blobs};
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::protocol::{ExchangePlan, GeneratePlan, LoadPlan, PhasePlan, RequestPlan};
 use crate::request::{check_request, cut};
 
@@ -52,15 +52,12 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         Some(ExchangePlan::WsBroadcast { opening, padding, .. }) => {
             check_request("exchange.opening", opening)?;
             self::opening(plan, opening)?;
-            if *padding as usize > MESSAGE_BYTES_MOST {
-                return refused(format_args!(
-                    "exchange.padding: must be at most {MESSAGE_BYTES_MOST}"
-                ));
-            }
+            refuse_if!(
+                *padding as usize > MESSAGE_BYTES_MOST,
+                "exchange.padding: must be at most {MESSAGE_BYTES_MOST}"
+            );
             let shared = plan.threads > 1 || plan.pipeline > 1 || plan.close;
-            if shared {
-                return refused("exchange: a broadcast has one thread, pipeline 1 and no close");
-            }
+            refuse_if!(shared, "exchange: a broadcast has one thread, pipeline 1 and no close");
             Ok(())
         }
         _ => Ok(()),
@@ -83,11 +80,10 @@ pub(crate) fn datagrams(
     blobs: &Blobs,
 ) -> Result<Messages, Failure> {
     let messages = messages(payload_sha256, size, blobs)?;
-    if !(SIZE_LEAST..=SIZE_MOST).contains(&messages.size()) {
-        return refused(format_args!(
-            "exchange.size: a datagram has {SIZE_LEAST} to {SIZE_MOST} bytes"
-        ));
-    }
+    refuse_if!(
+        !(SIZE_LEAST..=SIZE_MOST).contains(&messages.size()),
+        "exchange.size: a datagram has {SIZE_LEAST} to {SIZE_MOST} bytes"
+    );
     Ok(messages)
 }
 
@@ -125,9 +121,7 @@ pub(crate) fn messages(
 ) -> Result<Messages, Failure> {
     let bytes = blobs.get(Some(payload_sha256)).map_or(&[][..], Vec::as_slice);
     let size = size.map_or(bytes.len(), |size| size as usize);
-    if size > MESSAGE_BYTES_MOST {
-        return refused(format_args!("exchange.size: must be at most {MESSAGE_BYTES_MOST}"));
-    }
+    refuse_if!(size > MESSAGE_BYTES_MOST, "exchange.size: must be at most {MESSAGE_BYTES_MOST}");
     Messages::new(Arc::from(bytes), size).ok_or_else(|| {
         let what = "exchange.size: must be 1 or more, and the payload a multiple of it";
         Failure::Plan(what.to_owned())

@@ -52,3 +52,13 @@ impl Failure {
 pub(crate) fn refused<T>(what: impl Display) -> Result<T, Failure> {
     Err(Failure::Plan(what.to_string()))
 }
+
+/// Refuses a plan under a condition: leaves the function with a failure of this text.
+macro_rules! refuse_if {
+    ($condition:expr, $($what:tt)+) => {
+        if $condition {
+            return $crate::failure::refused(format_args!($($what)+));
+        }
+    };
+}
+pub(crate) use refuse_if;

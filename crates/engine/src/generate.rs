@@ -22,14 +22,12 @@ use crate::lines::emit;
 use crate::loading::Loading;
 use crate::machine::Use;
 use crate::origins::{self, Division};
-use crate::plan;
 use crate::protocol::{
     AddressPlan, FromEngine, GeneratePlan, Measurement, PhasePlan, Ready, SharePlan, Tick, ToEngine,
 };
 use crate::role::{self, Event};
-use crate::secrets;
-use crate::sums;
 use crate::threads::{self, Driven, Worker};
+use crate::{plan, secrets, sums};
 use programs::Programs;
 pub use programs::{Threads, make};
 

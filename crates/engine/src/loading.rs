@@ -6,12 +6,10 @@ use trueload_wire::message::{Template, Texts};
 
 use crate::blobs::Blobs;
 use crate::data::{self, Source, Uses};
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::protocol::{DataPlan, GeneratePlan};
-use crate::replay;
-use crate::request;
 use crate::role::Event;
-use crate::threads;
+use crate::{replay, request, threads};
 
 /// Most columns of data.
 const COLUMNS_MOST: usize = 1000;
@@ -94,9 +92,7 @@ fn uses(plan: &GeneratePlan, data: &DataPlan, blobs: &Blobs) -> Uses {
 /// Refuses data that cannot be read as the plan has it, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     let Some(data) = &plan.data else { return Ok(()) };
-    if plan.exchange.is_some() {
-        return refused("data: excludes exchange");
-    }
+    refuse_if!(plan.exchange.is_some(), "data: excludes exchange");
     if data.path.is_some() != data.blobs.is_empty() {
         return refused("data.path: either this or blobs must be given");
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trueload_load::{Origins, dealt};
 use trueload_meter::TargetMeter;
 
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::generator::{Config, Connected, DoneReport};
 use crate::protocol::{GeneratePlan, OriginConnections, PhasePlan};
 use crate::sums;
@@ -157,9 +157,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.origins.is_empty() {
         return Ok(());
     }
-    if plan.origins.len() > ORIGINS_MOST {
-        return refused(format_args!("origins: must be at most {ORIGINS_MOST}"));
-    }
+    refuse_if!(plan.origins.len() > ORIGINS_MOST, "origins: must be at most {ORIGINS_MOST}");
     if !plan.addresses.is_empty() || plan.tls.is_some() {
         return refused("origins: have the addresses and TLS; the plan itself must have none");
     }
@@ -181,11 +179,10 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 
 fn check_connections(plan: &GeneratePlan, connections: u32) -> Result<(), Failure> {
     let origins = plan.origins.len();
-    if (connections as usize) < origins {
-        return refused(format_args!(
-            "connections: must be at least {origins}, one for each origin"
-        ));
-    }
+    refuse_if!(
+        (connections as usize) < origins,
+        "connections: must be at least {origins}, one for each origin"
+    );
     Ok(())
 }
 

@@ -9,21 +9,14 @@ use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
 use trueload_wire::tls::client;
 
 use crate::blobs::Blobs;
-use crate::exchange;
-use crate::failure::{Failure, refused};
-use crate::follow;
+use crate::failure::{Failure, refuse_if, refused};
 use crate::generator::{Config, NewPart};
-use crate::loading;
-use crate::origins;
 use crate::protocol::{
     ArrivalsPlan, DriverPlan, ExchangePlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PartPlan,
     PhasePlan, StopPlan, StreamEndPlan, StreamKindPlan,
 };
-use crate::replay;
-use crate::request;
-use crate::scenario;
-use crate::secrets;
 use crate::threads::THREADS_MOST;
+use crate::{exchange, follow, loading, origins, replay, request, scenario, secrets};
 
 /// Most connections of one engine.
 const CONNECTIONS_MOST: u32 = 10_000_000;
@@ -75,12 +68,8 @@ fn within(field: &str, value: u64, most: u64) -> Result<(), Failure> {
 
 /// Refuses a plan that cannot be carried out, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
-    if plan.protocol != PROTOCOL {
-        return refused(format_args!("protocol: must be {PROTOCOL}"));
-    }
-    if plan.addresses.is_empty() && plan.origins.is_empty() {
-        return refused("addresses: must name one");
-    }
+    refuse_if!(plan.protocol != PROTOCOL, "protocol: must be {PROTOCOL}");
+    refuse_if!(plan.addresses.is_empty() && plan.origins.is_empty(), "addresses: must name one");
     within("connections", plan.connections.into(), CONNECTIONS_MOST.into())?;
     within("pipeline", plan.pipeline.into(), PIPELINE_MOST.into())?;
     within("threads", plan.threads.into(), THREADS_MOST.into())?;
@@ -131,9 +120,7 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
         }
         within("http2.http1_pipeline", depth.into(), PIPELINE_MOST.into())?;
     }
-    if plan.exchange.is_some() {
-        return refused("http2: excludes exchange");
-    }
+    refuse_if!(plan.exchange.is_some(), "http2: excludes exchange");
     Ok(())
 }
 
@@ -153,9 +140,7 @@ fn check_rates(plan: &GeneratePlan) -> Result<(), Failure> {
     for (field, rate) in rates {
         let Some(rate) = rate else { continue };
         within(field, rate, SLOW_MOST_PER_S)?;
-        if exchange::is_of_datagrams(plan) {
-            return refused(format_args!("{field}: excludes datagrams"));
-        }
+        refuse_if!(exchange::is_of_datagrams(plan), "{field}: excludes datagrams");
     }
     Ok(())
 }
@@ -163,22 +148,16 @@ fn check_rates(plan: &GeneratePlan) -> Result<(), Failure> {
 /// Refuses streams that cannot be read or never stall.
 fn check_stream(plan: &GeneratePlan) -> Result<(), Failure> {
     let Some(stream) = &plan.stream else { return Ok(()) };
-    if plan.exchange.is_some() {
-        return refused("stream: excludes exchange");
-    }
+    refuse_if!(plan.exchange.is_some(), "stream: excludes exchange");
     let is_event = matches!(stream.end, Some(StreamEndPlan::Event { .. }));
-    if is_event && stream.kind != StreamKindPlan::Sse {
-        return refused("stream.end: only sse has events");
-    }
+    refuse_if!(is_event && stream.kind != StreamKindPlan::Sse, "stream.end: only sse has events");
     stream.stall_ns.map_or(Ok(()), |ns| within("stream.stall_ns", ns, u64::MAX / 8))
 }
 
 /// Refuses an invalid part, or one that would have nothing to do.
 fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
     let part = &plan.part;
-    if part.of == 0 || part.of > PARTS_MOST {
-        return refused(format_args!("part: must be one of 1 to {PARTS_MOST}"));
-    }
+    refuse_if!(part.of == 0 || part.of > PARTS_MOST, "part: must be one of 1 to {PARTS_MOST}");
     if part.places().is_none() {
         return refused(request::PARTS);
     }
@@ -194,9 +173,7 @@ fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
 
 /// Refuses a spin that would keep a thread from ever going to sleep.
 pub(crate) fn check_spin(spin_ns: u64) -> Result<(), Failure> {
-    if spin_ns > SPIN_NS_MOST {
-        return refused(format_args!("spin_ns: must be at most {SPIN_NS_MOST}"));
-    }
+    refuse_if!(spin_ns > SPIN_NS_MOST, "spin_ns: must be at most {SPIN_NS_MOST}");
     Ok(())
 }
 
@@ -242,11 +219,10 @@ pub(crate) fn rates(plan: &GeneratePlan) -> Rates {
 
 /// Refuses one more phase if there have been too many.
 pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
-    if before >= PHASES_MOST {
-        return refused(format_args!(
-            "phase: one engine runs at most {PHASES_MOST}; start another"
-        ));
-    }
+    refuse_if!(
+        before >= PHASES_MOST,
+        "phase: one engine runs at most {PHASES_MOST}; start another"
+    );
     Ok(())
 }
 
@@ -277,9 +253,7 @@ fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     if plan.connect_open && !opens {
         return refused("load: with connect_open it must be open, and no connection idle");
     }
-    if phase.connections == Some(0) {
-        return refused("connections: must not be 0");
-    }
+    refuse_if!(phase.connections == Some(0), "connections: must not be 0");
     if phase.from_ns > 0 {
         check_share(plan, &plan.part)?;
         check_divisible(phase)?;

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use trueload_load::Recording;
 
 use crate::blobs::Blobs;
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::generator::Target;
 use crate::protocol::{
     ArrivalsPlan, GeneratePlan, LoadPlan, PhasePlan, RecordedRequest, ReplayPlan, RequestPlan,
@@ -129,9 +129,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         || plan.exchange.is_some()
         || plan.data.is_some()
         || !(plan.targets.is_empty() && plan.scenario.is_empty() && plan.origins.is_empty());
-    if others {
-        return refused("replay: excludes request, targets, scenario, origins, data and exchange");
-    }
+    refuse_if!(others, "replay: excludes request, targets, scenario, origins, data and exchange");
     if !plan.part.more.is_empty() {
         return refused("replay: hosts share it in equal parts: excludes part.more");
     }

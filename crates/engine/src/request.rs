@@ -13,7 +13,7 @@ use trueload_wire::{http2, message};
 
 use crate::blobs::{self, Blobs};
 use crate::data::Rows;
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::generator::{Alike, Requests, Sending, Target, Text};
 use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan};
 use crate::recorded::Replay;
@@ -49,9 +49,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.request.is_some() != plan.targets.is_empty() {
         return refused("request: either this or targets must be given");
     }
-    if plan.targets.len() > TARGETS_MOST {
-        return refused(format_args!("targets: must be at most {TARGETS_MOST}"));
-    }
+    refuse_if!(plan.targets.len() > TARGETS_MOST, "targets: must be at most {TARGETS_MOST}");
     order(plan)?;
     all(plan).try_for_each(|(field, request, _)| check_request(&field, request))
 }
@@ -63,16 +61,10 @@ pub(crate) fn check_request(field: &str, request: &RequestPlan) -> Result<(), Fa
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         !text.is_empty() && text.bytes().all(allowed)
     };
-    if !token(&request.method) {
-        return refused(format_args!("{field}.method: must be a token"));
-    }
-    if !visible(&request.path) {
-        return refused(format_args!("{field}.path: must be visible ASCII"));
-    }
+    refuse_if!(!token(&request.method), "{field}.method: must be a token");
+    refuse_if!(!visible(&request.path), "{field}.path: must be visible ASCII");
     for (index, (name, value)) in request.headers.iter().enumerate() {
-        if !token(name) {
-            return refused(format_args!("{field}.headers[{index}]: its name is no token"));
-        }
+        refuse_if!(!token(name), "{field}.headers[{index}]: its name is no token");
         if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return refused(format_args!("{field}.headers[{index}]: its value breaks the line"));
         }

@@ -8,7 +8,7 @@ use trueload_load::Mix;
 use trueload_wire::session::{Extractor, Script, Take};
 
 use crate::blobs::Blobs;
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::generator::{Requests, Scenario, StepPace, Target, Text};
 use crate::protocol::{FromPlan, GeneratePlan, StepPlan, TakePlan};
 use crate::request;
@@ -28,9 +28,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.pipeline > 1 || plan.close || !plan.origins.is_empty() {
         return refused("scenario: excludes pipeline, close and origins");
     }
-    if plan.scenario.len() > STEPS_MOST {
-        return refused(format_args!("scenario: must have at most {STEPS_MOST} steps"));
-    }
+    refuse_if!(plan.scenario.len() > STEPS_MOST, "scenario: must have at most {STEPS_MOST} steps");
     for (index, step) in plan.scenario.iter().enumerate() {
         let field = format!("scenario[{index}]");
         request::check_request(&format!("{field}.request"), &step.request)?;
@@ -82,11 +80,10 @@ fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
 
 fn taken(step: usize, take: &TakePlan) -> Result<Take, Failure> {
     let value = take.value.as_str();
-    if !is_name(value.as_bytes()) || BUILT_IN.contains(&value) {
-        return refused(format_args!(
-            "scenario[{step}].take: '{value}' cannot be the name of a value"
-        ));
-    }
+    refuse_if!(
+        !is_name(value.as_bytes()) || BUILT_IN.contains(&value),
+        "scenario[{step}].take: '{value}' cannot be the name of a value"
+    );
     let from = match &take.from {
         FromPlan::Json { pointer } => Extractor::json(pointer),
         FromPlan::Header { name } => Ok(Extractor::Header(name.clone())),
@@ -127,9 +124,7 @@ pub(crate) fn scenario(
     unix_time: Duration,
 ) -> Result<Scenario, Failure> {
     let script = Arc::new(script(plan, blobs)?);
-    if plan.data.is_some() && !script.has_column() {
-        return refused("data: no step uses its columns");
-    }
+    refuse_if!(plan.data.is_some() && !script.has_column(), "data: no step uses its columns");
     let rules = plan.scenario.iter().map(|step| Target {
         text: Text::Session,
         whole: None,

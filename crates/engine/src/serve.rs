@@ -7,20 +7,19 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use trueload_drive::{Address, Clock, Driver, Listener, Program, Rates};
 
 use crate::blobs::Blobs;
-use crate::failure::{Failure, refused};
+use crate::failure::{Failure, refuse_if, refused};
 use crate::lines::emit;
 use crate::outlet::Outlet;
-use crate::plan;
 use crate::protocol::{
     AddressPlan, FromEngine, PROTOCOL, Ready, ServePlan, Served, ServicePlan, ToEngine,
 };
 use crate::role::{self, Event};
-use crate::secrets;
 use crate::server::websocket::{self, Hub};
 use crate::server::{
     Command, ConnectionLimits, Echo, Faults, Interval, Report, Server, UdpEcho, Watch,
 };
 use crate::threads::{self, Driven, THREADS_MOST, Worker};
+use crate::{plan, secrets};
 
 /// A reference server.
 #[derive(Debug)]
@@ -59,9 +58,7 @@ impl Role {
     /// Checks the plan, binds, starts the threads and reports `ready`, unless a certificate is
     /// still to come.
     pub fn new(plan: ServePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
-        if plan.protocol != PROTOCOL {
-            return refused(format_args!("protocol: must be {PROTOCOL}"));
-        }
+        refuse_if!(plan.protocol != PROTOCOL, "protocol: must be {PROTOCOL}");
         if plan.threads == 0 || plan.threads > THREADS_MOST {
             return refused(format_args!("threads: must be 1 to {THREADS_MOST}"));
         }
@@ -179,9 +176,7 @@ impl Role {
         let ServicePlan::Http { record: true, .. } = self.plan.service else {
             return refused("mark: the plan asks for no record");
         };
-        if self.workers.is_empty() {
-            return refused("mark: comes before the server listens");
-        }
+        refuse_if!(self.workers.is_empty(), "mark: comes before the server listens");
         self.marks.push_back(Mark { id, intervals: vec![None; self.workers.len()] });
         self.workers.iter().for_each(|worker| worker.send(Command::Mark));
         Ok(())

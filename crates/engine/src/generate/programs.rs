@@ -13,19 +13,16 @@ use trueload_load::{Places, random};
 use trueload_wire::tls::client;
 
 use crate::blobs::Blobs;
-use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
     Broadcast, Broadcasting, Command, Config, Generator, Measured, PerOrigin, Protocol, Served,
     TcpEcho, UdpEcho, WsEcho,
 };
-use crate::loading;
 use crate::origins::Division;
 use crate::outlet::Outlet;
-use crate::plan;
 use crate::protocol::{Blob, ExchangePlan, GeneratePlan};
 use crate::role::Event;
-use crate::secrets;
+use crate::{exchange, loading, plan, secrets};
 
 /// What runs the programs of a plan.
 pub trait Threads {
