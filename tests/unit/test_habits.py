@@ -115,7 +115,7 @@ REFUSED = [
     ("http --urls-from-file urls.txt -z 1s", "use --targets FILE"),
     ("http --stats-success-breakdown -z 1s URL", "status codes are printed"),
     ("http --redirect 5 -z 1s URL", "use --follow N"),
-    ("http --db-url x.db -z 1s URL", "use --json FILE"),
+    ("http --db-url x.db -z 1s URL", "with --request-log FILE"),
     ("http --ipv6 -z 1s URL", "write an IPv6 address in the URL"),
     ("http --connect-timeout 5s URL", "use --timeout 5s"),
     ("http --http-version 2 URL", "use --http 2"),
@@ -273,7 +273,7 @@ REFUSED = [
     ("doctor ssh:load1", "use --place for a host"),
     # mistyped names: what a word begins, then at most two mistakes, then nothing
     ("http --dur 1s URL", f"did you mean --duration? {SEE}"),
-    ("http --req 1 URL", f"did you mean --requests? {SEE}"),
+    ("http --req 1 URL", f"did you mean --requests or --request-log? {SEE}"),
     (
         "http --conn 1 URL",
         "did you mean --connections, --connect-rate, --connect-open or --connection-window?",

@@ -3,6 +3,7 @@
 
 mod http;
 mod programs;
+mod request_log;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -238,6 +239,7 @@ impl Role {
             idle: next.idle,
             start_ns,
             from_ns: next.from_ns,
+            log_rows: (next.log_rows as usize).div_ceil(self.reporters().max(1)),
         };
         let is_divisible = plan::check_divisible(&next).is_ok();
         self.phases.push(Running {
@@ -402,6 +404,7 @@ impl Role {
             division.join(&self.plan, &mut done);
             by_origin = division.connections(&self.plan, self.connections, &self.connected, &done);
         }
+        request_log::report(&id, &mut done)?;
         let done = done.into_iter().map(|(_, done)| done).collect();
         let series = std::mem::take(&mut self.phases[number].series).into_bins();
         let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);

@@ -93,6 +93,11 @@ impl Division {
             let places = plan.targets.iter().zip(&mut done.meter.targets);
             let places = places.filter(|(target, _)| target.origin == origin);
             places.zip(own).for_each(|((_, place), counted)| *place = counted);
+            let of_plan = (0_u32..).zip(&plan.targets);
+            let of_plan = of_plan.filter(|(_, target)| target.origin == origin);
+            let of_plan: Vec<_> = of_plan.map(|(index, _)| index).collect();
+            let rows = done.log.iter_mut().flat_map(|log| log.rows());
+            rows.for_each(|row| row.target = of_plan[row.target as usize]);
         }
         for thread in 0..plan.threads {
             let these =

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use trueload_meter::{
-    Bin, Counts, Datagrams, Deliveries, Early, EncodedTimes, Failed, FlowReport, Kinds, Openings,
-    Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, is_zero,
+    Bin, Class, Counts, Datagrams, Deliveries, Early, EncodedTimes, Failed, FlowReport, Kinds,
+    Openings, Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, is_zero,
 };
 use trueload_wire::account::Account;
 
@@ -253,6 +253,9 @@ pub struct PhasePlan {
     /// `at_ns`, in ns. 0 if all begin together.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub from_ns: u64,
+    /// The most rows of single requests that are reported (`request_rows`); 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub log_rows: u64,
 }
 
 /// When to send.
@@ -390,6 +393,23 @@ pub enum FromEngine {
     },
     /// The progress of a phase, at least every 250 ms.
     Tick(#[serde(deserialize_with = "untagged")] Tick),
+    /// Single requests of a phase that logs them, before its `phase_done`. Those of an engine come
+    /// in one line or more, in the order in which they were due.
+    RequestRows {
+        /// The phase.
+        id: String,
+        /// The number of requests that have ended, in the first line; 0 in the others.
+        ended: u64,
+        /// One request in 2^level is here, drawn evenly: those of at least this level.
+        level: u8,
+        /// The failure classes, by the numbers from 1 in the rows.
+        classes: Vec<Class>,
+        /// Rows of 44 bytes, lowest bytes first: four times since the start of the phase, in ns
+        /// (due, sent, first byte, end; all ones if unknown), connection (all ones for none) and
+        /// target (32 bits each), status (16; 0 for none), class (0 for none) and level (8 each).
+        #[schemars(extend("contentEncoding" = "base64"))]
+        rows: String,
+    },
     /// The results of a phase, when its last request is settled.
     PhaseDone {
         /// The phase.

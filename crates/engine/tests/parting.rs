@@ -53,6 +53,7 @@ impl Play {
             idle: 0,
             start_ns: START_NS,
             from_ns,
+            log_rows: 0,
         };
         play.tell(Command::Phase(share));
         play

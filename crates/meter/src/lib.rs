@@ -15,6 +15,7 @@ mod idle;
 mod kinds;
 mod lazy;
 mod ledger;
+mod log;
 mod merge;
 mod meter;
 mod openings;
@@ -43,6 +44,7 @@ pub use lazy::Lazy;
 pub use ledger::{
     Delivered, Deliveries, DeliveryHistograms, Failed, Finished, Handle, Ledger, Origin, Settled,
 };
+pub use log::{Logged, RequestLog};
 pub use merge::Merge;
 pub use meter::{Answered, Meter};
 pub use openings::Openings;

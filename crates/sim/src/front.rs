@@ -337,6 +337,7 @@ impl Front {
                 idle: next.idle,
                 start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
                 from_ns: 0,
+                log_rows: 0,
             };
             self.send_to_present(now_ns, &Command::Phase(share.clone()));
             self.assigned.push(Assigned {

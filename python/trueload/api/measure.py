@@ -76,6 +76,8 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
     with exporting(job.metrics, {"command": job.workload.kind}, interrupt, notes.append) as exports:
         done = measure_job(job, interrupt, watch=exports.beside(unwatched), announce=notes.append)
     warn_unsaved(done.saved)
+    if done.unwritten is not None:
+        warnings.warn(f"{done.unwritten.message}; {done.unwritten.hint}", stacklevel=6)
     return Result(
         records=done.records,
         run_id=done.saved.run_id,

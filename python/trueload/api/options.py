@@ -291,6 +291,7 @@ class HttpOptions(LoadingOptions, RequestOptions, total=False):
     log_format: Text
     speed: Rate
     replay_host: Text
+    request_log: Name
 
 
 class TcpOptions(LoadingOptions, EchoOptions, total=False):

@@ -186,7 +186,7 @@ _TABLE = """
 --summary-export | k6 | output | use --json FILE
 -j | autocannon | JSON | use --format json, or --json FILE
 --output-format | oha | output format | use --format json
---db-url | oha | a database of requests | use --json FILE; `trueload runs list` shows stored runs
+--db-url | oha | a database of requests | `trueload http` writes a file with --request-log FILE
 --print | bombardier | what to print | use --quiet or --format json
 -v, --verbose | curl, ab and others | say more | see the whole of a run in its --json FILE
 --silent | curl | say less | use --quiet

@@ -7,6 +7,7 @@ import io
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from trueload.closeable import Closeable
@@ -55,6 +56,8 @@ class Workload:
     """Streams on each HTTP/2 connection (``--streams``); None if not given."""
     timeout_ns: int | None = None
     """That of a curl command, which counts if no other is given."""
+    request_log: Path | None = None
+    """The file for the single requests of the window."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from trueload.commands.place_options import (
     check_pinned,
 )
 from trueload.commands.replay_flags import check_replay
+from trueload.commands.request_log import check_request_log
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search_flags import choose_search, started
 from trueload.commands.slow_connections import check_slow_connections
@@ -35,6 +36,7 @@ from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.follow import check_load
 from trueload.request.origins import check_origins
 from trueload.stats import parse_percentile
+from trueload.trial.request_log import RequestLog
 from trueload.trial.spec import Load, TrialSpec
 from trueload.units import counted
 
@@ -50,6 +52,9 @@ def make_job(workload: Workload, options: JobOptions) -> Job:
     thresholds = tuple(parse_condition(text, form) for text in given.fail_on)
     of_load = by_connections(workload, of_load, engine, given.search)
     check_replay(workload, searches=given.limit is not None)
+    check_request_log(
+        workload.request_log, searches=given.limit is not None, repeats=(given.repeat or 1) > 1
+    )
     traffic = workload.traffic
     plan = choose_search(given, of_load, len(workload.origins), bool(traffic.scenario))
     once = traffic.data is not None and traffic.data.order == "unique"
@@ -74,6 +79,7 @@ def make_job(workload: Workload, options: JobOptions) -> Job:
         server_pid=placement.server_pid,
         allow_lost=check_allowed_losses(given.allow_lost, placement, searches=plan is not None),
         claim=Claim(percentile=claimed_percentile(thresholds), same=traffic.expect.same),
+        request_log=None if workload.request_log is None else RequestLog(),
     )
     check_origins(
         workload.origins,

@@ -120,6 +120,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         close=given.close or given.connect_open_per_s is not None,
         connect_open_per_s=given.connect_open_per_s,
         streams=given.streams,
+        request_log=given.request_log,
     )
 
 

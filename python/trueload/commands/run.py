@@ -35,9 +35,10 @@ from trueload.commands.output import (
     report_rulings,
     report_shortfall,
 )
+from trueload.commands.request_log import write_request_log
 from trueload.commands.result_files import write_result
 from trueload.engines.engine import find_engine
-from trueload.errors import ExitCode
+from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_first
 from trueload.record.certainty import Ruling, rule
@@ -82,6 +83,8 @@ class JobResult:
     records: tuple[Record, ...]
     rulings: tuple[Ruling, ...]
     saved: RunWriter
+    unwritten: UserError | None = None
+    """Why the log of single requests could not be written."""
 
 
 def measure_job(
@@ -118,7 +121,9 @@ def measure_job(
             if interrupt.requested:
                 break
         saved.end(interrupt.requested)
-    return JobResult(tuple(records), tuple(rule(job.thresholds, records)), saved)
+    path = job.workload.request_log
+    unwritten = write_request_log(path, spec.request_log, spec.traffic, records[0])
+    return JobResult(tuple(records), tuple(rule(job.thresholds, records)), saved, unwritten)
 
 
 def _show(job: Job, done: JobResult) -> bool:
@@ -133,4 +138,4 @@ def _show(job: Job, done: JobResult) -> bool:
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     report_rulings(done.rulings)
     report_shortfall(job, records)
-    return saved.report_unsaved(*unwritten)
+    return saved.report_unsaved(done.unwritten, *unwritten)

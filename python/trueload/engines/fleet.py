@@ -42,6 +42,7 @@ from trueload.protocol.plan import (
     PhaseStarted,
     PhaseStopped,
     Ready,
+    RequestRows,
     Stop,
     ToEngine,
     Turns,
@@ -235,6 +236,8 @@ class Fleet(Roster):
                 self._handle_done_phase(member, message)
             case PhaseSent() | Settled() if not self._stopping:
                 self._settle(member, message)
+            case RequestRows():
+                self._out.append(message.model_copy(update={"host": member.name}))
             case Error():
                 named = f"{member.name}: {message.message}"
                 self._out.append(message.model_copy(update={"message": named}))

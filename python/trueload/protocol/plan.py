@@ -193,6 +193,8 @@ class Phase(Model):
     share."""
     from_ns: int = left_out(0)
     """How long others have been sending, since ``at_ns``, when the engine joins them."""
+    log_rows: int = left_out(0)
+    """The most single requests that are reported (``RequestRows``); 0 for none."""
 
 
 class Mark(Model):
@@ -421,6 +423,24 @@ class PhaseStopped(Model):
     at_ns: int
 
 
+class RequestRows(Model):
+    """Single requests of a phase that logs them. An engine's lines come before its ``PhaseDone``,
+    and have them in the order in which they were due."""
+
+    type: Literal["request_rows"]
+    id: str
+    ended: int
+    """Requests that have ended, in the first line of an engine; 0 in the others."""
+    level: int
+    """One request in 2^level is here: those of at least this level."""
+    classes: tuple[str, ...]
+    """The failure classes, by the numbers from 1 in the rows."""
+    rows: str
+    """Rows of 44 bytes as base64: ``trial.request_log`` takes them apart."""
+    host: str | None = left_out()
+    """The host of the engine; a fleet adds it."""
+
+
 class PhaseDone(Model):
     """The last request of a phase is settled."""
 
@@ -489,6 +509,7 @@ FromEngine = (
     | PhaseStarted
     | PhaseStopped
     | Tick
+    | RequestRows
     | PhaseDone
     | PhaseSent
     | Settled

@@ -348,6 +348,12 @@ class RequestOptions(
 class HttpOptions(RecordedOptions, RequestOptions):
     """All of `http`."""
 
+    request_log: Path | None = option(
+        FILE,
+        "Write a row for each request of the window to FILE (.csv or .parquet), with its times.",
+        group="Output",
+    )
+
 
 class EchoOptions(RouteOptions, group="Messages"):
     """The messages of an echo."""

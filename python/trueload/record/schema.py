@@ -412,6 +412,15 @@ class Bounds(Model):
     errors: Direction = "exact"
 
 
+class RequestLogCounts(Model):
+    """How many of the requests that ended are in the log of single requests (``--request-log``)."""
+
+    rows: int
+    requests: int
+    one_in: int
+    """One request of so many is in the log, drawn evenly; 1 if all are."""
+
+
 class Record(Model):
     """What a trial leaves. If a client was measured, ``generator`` is the client's process tree,
     ``server`` our reference server, and ``plan.generate`` what the client was told, in a
@@ -498,6 +507,8 @@ class Record(Model):
     """Null in older records, and if the engine died."""
     tail: Tail | None = None
     """Likewise, and for a duration."""
+    request_log: RequestLogCounts | None = None
+    """Null without ``--request-log``."""
     groups: tuple[HostGroup, ...] = ()
     """Empty if the hosts are in none."""
 

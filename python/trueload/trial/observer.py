@@ -34,6 +34,7 @@ from trueload.protocol.plan import (
     PhaseStarted,
     PhaseStopped,
     Ready,
+    RequestRows,
 )
 from trueload.protocol.tick import Tick
 from trueload.record.schema import Trouble
@@ -101,6 +102,8 @@ class Observer(Closeable):
                     self._look_for_peers()
                 seen.phase(message.id).stopped_ns = message.at_ns
                 self._enter(DRAIN)
+            case RequestRows() if self._spec.request_log is not None:
+                self._spec.request_log.add(message)
             case PhaseDone():
                 self._measured.append(message)
                 if message.id != WARMUP:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trueload.protocol.plan import Duration, Generate, LoadPlan, Phase, Requests
+from trueload.trial.request_log import ROWS_MOST
 from trueload.trial.spec import CLOSED, WARMUP, WINDOW, TrialSpec, warmup_load
 from trueload.units import NS_PER_S
 
@@ -34,6 +35,8 @@ def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
         return Phase(id=name, load=load, connections=held, idle=idle, stop=stop, at_ns=None)
 
     window = phase(WINDOW, asked.pacing, asked.stop)
+    if spec.request_log is not None:
+        window = window.model_copy(update={"log_rows": ROWS_MOST // max(1, len(spec.hosts))})
     if asked.warmup is None:
         return None, window
     return phase(WARMUP, warmup_load(asked.pacing, asked.warmup), asked.warmup), window

@@ -46,6 +46,7 @@ from trueload.trial.cpus import CpuWatch
 from trueload.trial.environment import read_environment
 from trueload.trial.observer import Observer
 from trueload.trial.plan import STEP_NS, make_phases, make_plan, make_step
+from trueload.trial.request_log import ROWS_MOST
 from trueload.trial.salvage import keep_heard
 from trueload.trial.server_discovery import affinity, choose_cpus, server_cpus
 from trueload.trial.server_files import reached_limit
@@ -59,6 +60,7 @@ STOP_S = 1.5  # the engine ends within 1 s of `stop`
 MANY_HOSTS = 100  # the results of 256 take 3 s to add up
 POLL_S = 0.1  # how soon an interrupt is noticed
 DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not alone
+LOG_ROWS_PER_S = 50e3  # a third of what a machine reads beside the load, for slow links
 BLOB_BYTES_PER_S = 2e6  # of blobs that become requests, which takes several times as long
 
 NOT_READY = Ready(
@@ -149,6 +151,9 @@ class Session(Observer):
             self._engine.news.append(f"adding up what {hosts:,} hosts have reported")
             self._show(None)
         record = make_record(seen)
+        if self._spec.request_log is not None:
+            counts = self._spec.request_log.counts()
+            record = record.model_copy(update={"request_log": counts})
         # A server seldom gives back what it took for more connections than there are now.
         established = record.connections.established
         self._most_connections = max(self._most_connections, established)
@@ -394,7 +399,13 @@ class Session(Observer):
             if isinstance(phase.stop, Requests):
                 return None
             seconds += phase.stop.ns / NS_PER_S
-        return time.monotonic() + seconds + self._spec.engine.timeout_ns / NS_PER_S + SLACK_S
+        slack_s = SLACK_S + self._log_s
+        return time.monotonic() + seconds + self._spec.engine.timeout_ns / NS_PER_S + slack_s
+
+    @property
+    def _log_s(self) -> float:
+        """The longest that the log of single requests may take."""
+        return 0.0 if self._spec.request_log is None else ROWS_MOST / LOG_ROWS_PER_S
 
     def _look_at_files(self) -> None:
         """Check whether the server left connections waiting because it ran out of open files."""
@@ -408,7 +419,7 @@ class Session(Observer):
     def _finish(self, engine: Engine | Fleet) -> None:
         """Tell the engine to end, and read its remaining lines."""
         engine.stop()
-        deadline = time.monotonic() + STOP_S
+        deadline = time.monotonic() + STOP_S + self._log_s
         while seconds_left(deadline) > 0:
             try:
                 message = engine.receive(seconds_left(deadline))

@@ -20,6 +20,7 @@ from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Phase, Requ
 from trueload.protocol.tick import Tick
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.traffic import Traffic
+from trueload.trial.request_log import RequestLog
 from trueload.units import DURATION_NS_MAX, NS_PER_S, Ramp
 
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
@@ -149,6 +150,8 @@ class TrialSpec:
     """So many hosts may be lost while the others go on."""
     late: LateHosts | None = None
     """Hosts that may join while it lasts."""
+    request_log: RequestLog | None = None
+    """Takes the single requests of the window, which are reported only if it is there."""
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:

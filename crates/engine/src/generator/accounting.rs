@@ -1,12 +1,13 @@
 //! The accounting of all requests of all phases, each from its send to its one ending.
 
+mod logged;
 mod row;
 mod violations;
 
 use std::{ops::Range, sync::Arc};
 
 use trueload_load::Stop;
-use trueload_meter::{Answered, Class, SessionMeter, TargetMeter, Times};
+use trueload_meter::{Answered, Class, Logged, SessionMeter, TargetMeter, Times};
 use trueload_wire::exchange::{Content, Ending, Outcome};
 
 use super::classes::class_of_ending;
@@ -65,6 +66,8 @@ pub(super) struct Accounting {
     /// Where requests differ: their kinds, and how many numbers this thread knows to be drawn.
     pub(super) requests: Option<Arc<Requests>>,
     pub(super) drawn: u64,
+    /// A phase has a log of its requests.
+    logs: bool,
 }
 
 impl Accounting {
@@ -243,6 +246,7 @@ impl Accounting {
         self.draw(tag, 1, |tag, _| drawn = Some(tag));
         if let Some(tag) = drawn {
             self.of_target(tag.numbered(), |target| target.record_failed(class));
+            self.log_failed(u32::MAX, now_ns, tag, class);
         }
     }
 
@@ -266,6 +270,9 @@ impl Accounting {
             self.phases[usize::from(tag.phase)].meter.record_status(status, count);
             self.of_target(tag.numbered(), |target| target.record_status(status, count));
         }
+        if self.logs {
+            self.log_outcome(state.key, now_ns, outcome);
+        }
         if ending == Ending::Ok {
             if let Some(content) = content {
                 self.note_content(tag, content, count);
@@ -276,7 +283,7 @@ impl Accounting {
         let this = &mut state.trouble().this_phase;
         let sum = if complete { &mut this.bad } else { &mut this.unanswered };
         *sum += count;
-        (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
+        (0..count).for_each(|_| self.enter_failed(state, now_ns, tag, class));
     }
 
     /// Notes the body of answers that have ended requests well.
@@ -380,7 +387,13 @@ impl Accounting {
         before.iter().map(|phase| phase.open).sum()
     }
 
+    /// Enters a request that has failed for another reason than its answer.
     pub(super) fn fail(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
+        self.log_failed(state.key, now_ns, tag, class);
+        self.enter_failed(state, now_ns, tag, class);
+    }
+
+    fn enter_failed(&mut self, state: &mut State, now_ns: u64, tag: Tag, class: Class) {
         self.phases[usize::from(tag.phase)].meter.record_failed(class);
         self.of_target(tag.numbered(), |target| target.record_failed(class));
         state.last = Some(Last::failed(tag, class));
@@ -395,6 +408,7 @@ impl Accounting {
     pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.cancelled += 1;
         self.of_target(tag.numbered(), |target| target.cancelled += 1);
+        self.log(state.key, tag, Logged::default());
         state.trouble().this_phase.unanswered += 1;
         self.close_entries(state, now_ns, tag, 1);
     }

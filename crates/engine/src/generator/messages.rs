@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, ThreadUse};
 use trueload_load::Places;
-use trueload_meter::{Class, Counted, Counts, Deliveries, Failed, Meter, Recorded};
+use trueload_meter::{Class, Counted, Counts, Deliveries, Failed, Meter, Recorded, RequestLog};
 use trueload_wire::account::Account;
 use trueload_wire::tls::Secured;
 
@@ -178,4 +178,6 @@ pub struct DoneReport {
     /// The first reason of each class why connections have failed up to now, where more is known
     /// than the class.
     pub reasons: Vec<(Class, String)>,
+    /// The single requests, if they are logged.
+    pub log: Option<Box<RequestLog>>,
 }

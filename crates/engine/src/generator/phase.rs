@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_drive::{Net, ThreadUse};
 use trueload_load::{Load, RecordedTimes, Schedule, SendTimes, Stop, share};
-use trueload_meter::{Backlog, Meter};
+use trueload_meter::{Backlog, Meter, RequestLog};
 use trueload_wire::account::Account;
 
 use super::Config;
@@ -46,6 +46,8 @@ pub struct PhaseShare {
     /// How long after that start this engine begins: other engines have begun before, and it joins
     /// them.
     pub from_ns: u64,
+    /// The most requests that a thread keeps in its log; 0 for no log.
+    pub log_rows: usize,
 }
 
 impl PhaseShare {
@@ -166,6 +168,8 @@ pub(super) struct Phase {
     spun_at_start_ns: u64,
     pub(super) pacing: Pacing,
     pub(super) meter: Meter,
+    /// The single requests, if they are logged.
+    pub(super) log: Option<Box<RequestLog>>,
     /// The counts that connections keep for themselves.
     pub(super) account: Option<Account>,
     /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
@@ -210,6 +214,7 @@ impl Phase {
             spun_at_start_ns: 0,
             pacing: Pacing::default(),
             meter: if open { Meter::of_open_loop() } else { Meter::default() },
+            log: None,
             account: None,
             schedule: None,
             uncounted: None,

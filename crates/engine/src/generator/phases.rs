@@ -25,7 +25,11 @@ impl<P: Protocol> Generator<P> {
     /// Adds a phase; one that is `held` does not end before [`super::phase::Phase::held`] is false
     /// again.
     pub(super) fn add_phase(&mut self, share: PhaseShare, held: bool) {
+        let log_rows = share.log_rows;
         self.accounting.add(share, self.config.threads, held);
+        if log_rows > 0 {
+            self.accounting.begin_log(log_rows, self.config.thread);
+        }
     }
 
     /// Moves every phase on as far as it can go now.
@@ -315,6 +319,10 @@ impl<P: Protocol> Generator<P> {
         let requests = self.accounting.requests.as_ref();
         let data = requests.and_then(|each| each.taken(self.accounting.phases[index].data_spent));
         let phase = &mut self.accounting.phases[index];
+        let mut log = phase.log.take();
+        let rows = log.iter_mut().flat_map(|log| log.rows());
+        rows.filter(|row| row.connection < u32::MAX)
+            .for_each(|row| row.connection = self.config.global(row.connection));
         phase.stage = Stage::Done;
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
         let second = phase.second(done_ns);
@@ -338,6 +346,7 @@ impl<P: Protocol> Generator<P> {
             data,
             deliveries: None,
             reasons: self.pace.reasons(),
+            log,
         };
         self.codec.protocol.complete(&mut report);
         self.link.report(Report::Done(Box::new(report)));

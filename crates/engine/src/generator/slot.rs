@@ -231,6 +231,8 @@ pub(super) struct State {
     pub(super) ready_since_ns: u64,
     /// Since when it is open for requests, within the window.
     pub(super) open_since_ns: u64,
+    /// The slot's own number on its thread.
+    pub(super) key: u32,
 }
 
 /// The record of what went wrong on a slot.

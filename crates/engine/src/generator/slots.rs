@@ -154,7 +154,10 @@ impl<C: Exchange<Tag>> Slots<C> {
     /// Adds slots with these machines up to `count`, and counts again how many are open.
     pub(super) fn grow(&mut self, count: u32, client: impl Fn() -> C) {
         self.slots.reserve_exact((count as usize).saturating_sub(self.slots.len()));
-        self.slots.resize_with(count as usize, || Slot::new(client()));
+        for key in self.len()..count {
+            self.slots.push(Slot::new(client()));
+            self.slots[key as usize].state.key = key;
+        }
         self.open = self.iter().filter(|slot| slot.is_open()).count() as u32;
     }
 

@@ -25,7 +25,8 @@ fn accounting_with(served_all: Arc<Served>, phases: usize) -> Accounting {
     let mut accounting = Accounting::new(served_all, false, None);
     let load = Load::Closed { active: Arc::default() };
     let (stop, connections) = (Stop::After(10 * S), 1);
-    let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0, from_ns: 0 };
+    let share =
+        PhaseShare { load, stop, connections, idle: 0, start_ns: 0, from_ns: 0, log_rows: 0 };
     (0..phases).for_each(|_| accounting.add(share.clone(), 1, false));
     accounting
 }
@@ -431,4 +432,63 @@ fn answers_that_ended_requests_well_are_counted_by_their_kind_in_the_phase_of_th
         known.iter().map(|kind| (kind.bytes, kind.count)).collect::<Vec<_>>()
     };
     assert_eq!((kinds(0), kinds(1)), (vec![(13, 3), (0, 1)], vec![]));
+}
+
+/// The classes of the rows of a log, with their counts; none for those that ended well.
+fn logged(accounting: &mut Accounting) -> std::collections::BTreeMap<Option<Class>, u64> {
+    let mut found = std::collections::BTreeMap::new();
+    for row in accounting.phases[0].log.as_mut().expect("a log").rows() {
+        let class = if row.end_ns == 0 { Some(Class::Lost) } else { row.class };
+        *found.entry(class).or_default() += 1;
+        let times = [row.due_ns, row.sent_ns, row.first_byte_ns, row.end_ns];
+        assert!(times.into_iter().filter(|at_ns| *at_ns > 0).is_sorted(), "{times:?}");
+    }
+    found
+}
+
+proptest::proptest! {
+    #[test]
+    fn a_log_has_each_request_with_its_class(
+        steps in proptest::collection::vec((0_u8..7, 1_u64..4), 0..60),
+    ) {
+        let (mut accounting, mut state) = (accounting_of(1), state());
+        accounting.begin_log(1_000, 0);
+        let mut now_ns = 1_000;
+        for (kind, count) in steps {
+            now_ns += 1_000;
+            if kind == 0 {
+                accounting.charge(0, &mut state, now_ns, (0, Class::ConnectRefused));
+                continue;
+            }
+            let tag = issue(&mut accounting, &mut state, now_ns - 500, count);
+            match kind {
+                1 => accounting.settle(&mut state, now_ns, &ok(tag, count as usize)),
+                2 => {
+                    accounting.settle(&mut state, now_ns, &ok(tag, count as usize));
+                    accounting.violated(&mut state, Class::Unsolicited);
+                }
+                3 => {
+                    let each = Outcome::answered(tag, Ending::Status, now_ns - 100);
+                    (0..count).for_each(|_| accounting.settle(&mut state, now_ns, &each));
+                    accounting.violated(&mut state, Class::Framing);
+                }
+                4 => {
+                    let each = unanswered(tag, Ending::TimeoutFirstByte);
+                    (0..count).for_each(|_| accounting.settle(&mut state, now_ns, &each));
+                }
+                5 => (0..count).for_each(|_| accounting.cancel(&mut state, now_ns, tag)),
+                _ => (0..count)
+                    .for_each(|_| accounting.fail(&mut state, now_ns, tag, Class::Reset)),
+            }
+        }
+        let meter = &accounting.phases[0].meter;
+        let mut expected: std::collections::BTreeMap<_, _> =
+            meter.failed().map(|(class, count)| (Some(class), count)).collect();
+        let cancelled = (Some(Class::Lost), meter.cancelled);
+        expected.extend([(None, meter.ok), cancelled].into_iter().filter(|(_, count)| *count > 0));
+        let issued = meter.issued;
+        let found = logged(&mut accounting);
+        proptest::prop_assert_eq!(found.values().sum::<u64>(), issued);
+        proptest::prop_assert_eq!(found, expected);
+    }
 }

@@ -29,7 +29,8 @@ impl Accounting {
             meter.scheduled += 1;
             meter.issued += 1;
             meter.record_failed(class);
-            self.fail_next(phase, 0, (0, class));
+            let at_ns = self.phases[phase].settled_ns;
+            self.fail_next(phase, at_ns, (0, class));
         }
     }
 
@@ -43,6 +44,9 @@ impl Accounting {
             return;
         };
         last.charged = true;
+        if let Some(log) = &mut self.phases[usize::from(last.whose().phase)].log {
+            log.amend(state.key, class);
+        }
         let meter = &mut self.phases[usize::from(last.whose().phase)].meter;
         match last.failed.replace(class) {
             None => {
