@@ -28,6 +28,16 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// The counts of a map.
+    pub fn of(sparse: &Sparse) -> Self {
+        let Some((lowest, highest)) = sparse.keys().next().zip(sparse.keys().next_back()) else {
+            return Counted::default();
+        };
+        let mut counts = vec![0; (highest - lowest + 1) as usize].into_boxed_slice();
+        sparse.iter().for_each(|(index, count)| counts[(index - lowest) as usize] = *count as u32);
+        Counted { lowest: *lowest, counts }
+    }
+
     /// Iterates over index and count, in order of index, without zero counts.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let all = (self.lowest..).zip(&self.counts);
