@@ -123,8 +123,8 @@ fn ticks_and_the_report_tell_each_part_and_gap_once() {
     play.receive(10, HEAD);
     play.receive(22, PART);
     play.receive(300, &[PART, PART].concat());
-    play.receive(590, END);
-    play.receive(600, &[HEAD, PART].concat());
+    play.receive(480, END);
+    play.receive(490, &[HEAD, PART].concat());
     play.at(2 * MS + WINDOW_NS + 2 * TIMEOUT_NS + 1_000 * MS);
     let mut sums = [(0, 0, 0); 2];
     let mut seconds = Vec::new();
