@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn recorded(ok: u64) -> Recorded {
-        Recorded { ok, latency: Counted::of(&Sparse::from([(7, ok)])), ..Recorded::default() }
+        Recorded { ok, latency: Counted::of(&[(7, ok)]), ..Recorded::default() }
     }
 
     #[test]

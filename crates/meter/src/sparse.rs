@@ -28,13 +28,13 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The counts of a map.
-    pub fn of(sparse: &Sparse) -> Self {
-        let Some((lowest, highest)) = sparse.keys().next().zip(sparse.keys().next_back()) else {
+    /// Takes counts by index, in order of index.
+    pub fn of(found: &[(u32, u64)]) -> Self {
+        let Some(((lowest, _), (highest, _))) = found.first().zip(found.last()) else {
             return Counted::default();
         };
         let mut counts = vec![0; (highest - lowest + 1) as usize].into_boxed_slice();
-        sparse.iter().for_each(|(index, count)| counts[(index - lowest) as usize] = *count as u32);
+        found.iter().for_each(|(index, count)| counts[(index - lowest) as usize] = *count as u32);
         Counted { lowest: *lowest, counts }
     }
 

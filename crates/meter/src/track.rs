@@ -1,7 +1,7 @@
 //! What was recorded of one target since the last tick: the difference to what was known then, so
 //! that recording takes no more time.
 
-use crate::{Counted, Recorded, Sparse, TargetMeter};
+use crate::{Counted, Recorded, TargetMeter};
 
 /// Of so many targets, the first ones, ticks tell each by itself: with more, they would be large.
 pub const TARGETS_TRACKED_MOST: usize = 32;
@@ -9,27 +9,35 @@ pub const TARGETS_TRACKED_MOST: usize = 32;
 /// The counts of a target at the last tick.
 #[derive(Clone, Debug, Default)]
 pub struct TargetTrack {
-    latency: Sparse,
+    latency: Vec<(u32, u64)>,
     failed: u64,
 }
 
 impl TargetTrack {
-    /// Returns what was recorded since the last tick.
+    /// Returns what was recorded since the last tick. It is called on a generator's thread, so it
+    /// reads both lists side by side.
     pub fn tick(&mut self, target: &TargetMeter) -> Recorded {
-        let (mut more, mut retracted) = (target.latency.clone(), Vec::new());
-        for (index, before) in &self.latency {
-            let now = more.remove(index).unwrap_or(0);
-            if now > *before {
-                more.insert(*index, now - before);
+        let now = target.latency.iter().map(|(index, count)| (*index, *count)).collect();
+        let before = std::mem::replace(&mut self.latency, now);
+        let mut before = before.into_iter().peekable();
+        let (mut more, mut retracted) = (Vec::new(), Vec::new());
+        let mut take_back = |index, count| retracted.extend((0..count).map(|_| index));
+        for (index, count) in &self.latency {
+            while let Some((gone, count)) = before.next_if(|(at, _)| at < index) {
+                take_back(gone, count);
             }
-            retracted.extend((now..*before).map(|_| *index));
+            let known = before.next_if(|(at, _)| at == index).map_or(0, |(_, known)| known);
+            take_back(*index, known.saturating_sub(*count));
+            if *count > known {
+                more.push((*index, count - known));
+            }
         }
+        before.for_each(|(gone, count)| take_back(gone, count));
         let failed = target.failed.values().sum::<u64>();
-        let before = std::mem::replace(&mut self.failed, failed);
-        self.latency.clone_from(&target.latency);
+        let failed_before = std::mem::replace(&mut self.failed, failed);
         Recorded {
-            ok: more.values().sum(),
-            failed: failed.saturating_sub(before),
+            ok: more.iter().map(|(_, count)| count).sum(),
+            failed: failed.saturating_sub(failed_before),
             latency: Counted::of(&more),
             retracted,
             ..Recorded::default()
@@ -51,15 +59,17 @@ mod tests {
         assert_eq!(track.tick(&target), Recorded::default(), "nothing is told twice");
         target.record_ok(500, 1);
         target.record_ok(9_000, 2);
+        target.record_ok(80_000, 1);
         target.record_failed(Class::Reset);
         series.add(&track.tick(&target));
         (0..4).for_each(|_| target.retract_ok(500, Class::Unsolicited));
+        target.retract_ok(80_000, Class::Unsolicited);
         target.record_ok(70, 1);
         let told = track.tick(&target);
-        assert_eq!((told.ok, told.failed, told.retracted.len()), (1, 4, 4));
+        assert_eq!((told.ok, told.failed, told.retracted.len()), (1, 5, 5));
         series.add(&told);
         let bins = series.into_bins();
-        assert_eq!((bins[0].ok, bins[0].failed), (target.ok, 5));
+        assert_eq!((bins[0].ok, bins[0].failed), (target.ok, 6));
         assert_eq!(bins[0].latency.sparse(), target.latency);
     }
 }
