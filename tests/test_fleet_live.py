@@ -185,6 +185,8 @@ def test_origins_have_the_same_parts_over_several_engines(spec: TrialSpec) -> No
     assert len(numbers) == 400
     assert record.origins is not None
     assert [origin.established for origin in record.origins] == [9, 3]
+    over_time = [sum(second.ok for second in track.series) for track in record.tracks]
+    assert over_time == [300, 100], "each target has its own course, whoever sent it"
     assert [host.connections for host in record.hosts] == [4, 4, 4]
 
 

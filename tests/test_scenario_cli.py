@@ -53,6 +53,9 @@ def test_each_session_has_its_own_values_and_cookies_and_all_is_counted_by_step(
     assert [step["weight"] for step in steps] == [1, 3, 1]
     paths = [("POST", "/login", 200), ("GET", "/items", 200), ("POST", "/cart", 200)]
     assert [step["counts"]["issued"] for step in steps] == [seen[path] for path in paths]
+    for step, track in zip(steps, record["tracks"], strict=True):
+        assert track["name"] == step["name"]
+        assert sum(second["ok"] for second in track["series"]) == step["counts"]["ok"]
     sessions = record["sessions"]
     assert sessions["begun"] == server.log_ins
     assert sessions["ok"] + sessions["unfinished"] == sessions["begun"]

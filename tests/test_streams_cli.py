@@ -53,6 +53,10 @@ def test_parts_are_counted_over_either_version_and_driver(
     found = record["streams"]
     assert (record["counts"]["ok"], record["counts"]["failed"]) == (8, {})
     assert (found["whole"], found["parts"], found["gap_ns"]["count"]) == (8, 40, 32)
+    over_time = {track["name"]: track["series"] for track in record["tracks"]}
+    ok = {name: sum(second["ok"] for second in series) for name, series in over_time.items()}
+    assert ok == {"first part": 8, "gap": 40}, "of gaps all parts are counted"
+    assert sum(sum(second["latency"].values()) for second in over_time["gap"]) == 32
     assert record["plan"]["generate"]["stream"] == {
         "kind": "sse",
         "end": {"kind": "content", "text": "[DONE]"},

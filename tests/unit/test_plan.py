@@ -24,6 +24,8 @@ def test_what_the_engine_says_is_read_and_written_back_unchanged(line: str) -> N
     # Packed on the wire, but an object in JSON for people.
     packed = [(second, "latency") for second in fields.get("measurement", {}).get("series", [])]
     packed += [(fields, name) for name in ("latency", "service") if name in fields]
+    parts = fields.get("measurement", {}).get("tracks", [fields.get("tracks", [])])
+    packed += [(bin_or_track, "latency") for part in parts for bin_or_track in part]
     for of, name in packed:
         of[name] = {str(index): n for index, n in PackedCounts.of_base64(of[name]).items()}
     assert to_json(parse_from_engine(line)) == fields

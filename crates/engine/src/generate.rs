@@ -28,6 +28,7 @@ use crate::protocol::{
 };
 use crate::role::{self, Event};
 use crate::threads::{self, Driven, Worker};
+use crate::tracks::Tracks;
 use crate::{plan, secrets, sums};
 use programs::Programs;
 pub use programs::{Threads, make};
@@ -52,6 +53,7 @@ struct Running {
     service: Sparse,
     /// All measurements, over time.
     series: Series,
+    tracks: Tracks,
     /// The machine's CPU counters when the threads were told.
     machine: Option<Use>,
     over: bool,
@@ -255,6 +257,7 @@ impl Role {
             latency: Sparse::new(),
             service: Sparse::new(),
             series: Series::default(),
+            tracks: Tracks::of(&self.plan),
             machine: None,
             over: false,
         });
@@ -367,6 +370,7 @@ impl Role {
         sums::add(&mut phase.latency, tick.recorded.latency.iter());
         sums::add(&mut phase.service, tick.service.iter());
         phase.series.add(&tick.recorded);
+        phase.tracks.add(thread, &tick.tracks);
         phase.ticks[thread as usize] = tick;
         // The first reporter that has not ended sets the pace.
         let ended = |thread| phase.done.iter().any(|(done, _)| *done == thread);
@@ -375,6 +379,7 @@ impl Role {
             emit(&FromEngine::Tick(Tick {
                 latency: Packed::of(&std::mem::take(&mut phase.latency)),
                 service: Packed::of(&std::mem::take(&mut phase.service)),
+                tracks: phase.tracks.take(),
                 busiest_ns: phase.busy_ns.iter().copied().max().unwrap_or(0),
                 ..totals
             }))?;
@@ -387,6 +392,7 @@ impl Role {
         let number = done.phase;
         let phase = &mut self.phases[number];
         phase.series.add(&done.last);
+        phase.tracks.add(thread, &done.last_tracks);
         phase.done.push((thread, done));
         if phase.done.len() < all {
             return Ok(());
@@ -406,10 +412,12 @@ impl Role {
         }
         request_log::report(&id, &mut done)?;
         let done = done.into_iter().map(|(_, done)| done).collect();
-        let series = std::mem::take(&mut self.phases[number].series).into_bins();
+        let phase = &mut self.phases[number];
+        let series = std::mem::take(&mut phase.series).into_bins();
+        let tracks = std::mem::take(&mut phase.tracks).into_bins();
         let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
         let mut measurement =
-            Box::new(Measurement { origins: by_origin, data, series, ..measured });
+            Box::new(Measurement { origins: by_origin, data, series, tracks, ..measured });
         measurement.generator.machine = used;
         emit(&FromEngine::PhaseDone { id, measurement })?;
         self.dispatch();

@@ -32,4 +32,5 @@ pub mod server;
 mod sums;
 mod threads;
 mod throttling;
+mod tracks;
 mod unread;

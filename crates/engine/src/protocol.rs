@@ -444,6 +444,19 @@ fn untagged<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T
     serde_json::from_value(serde_json::Value::deserialize(from)?).map_err(D::Error::custom)
 }
 
+/// What ended of one part of the traffic since the tick before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Track {
+    /// What ended well.
+    pub ok: u64,
+    /// What failed.
+    pub failed: u64,
+    /// Its times, encoded as in `Second`.
+    #[schemars(with = "String", extend("contentEncoding" = "base64"))]
+    pub latency: Packed,
+}
+
 /// Progress of a phase since the tick before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -461,6 +474,11 @@ pub struct Tick {
     /// latencies, and this is empty.
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub service: Packed,
+    /// What ended since the last tick of each part of the traffic. For streamed answers the first
+    /// two are the first parts and the gaps between parts, where `ok` counts all parts. The first
+    /// 32 targets or steps follow, in the plan's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Track>,
     /// Connections that are open now.
     pub open: u32,
     /// Bytes received in the phase up to now.
@@ -502,6 +520,9 @@ pub struct Measurement {
     /// One entry per second of the phase. After an hour, each entry covers 2 s, later 4 s, and so
     /// on.
     pub series: Vec<Bin>,
+    /// The same of each part of the traffic, as in ticks; each has at most 240 entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tracks: Vec<Vec<Bin>>,
     /// How answers flowed through the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowReport>,

@@ -114,6 +114,7 @@ pub(crate) fn measurement(
         },
         slots: SlotSums { permitted_ns, ..meter.slots },
         series: Vec::new(),
+        tracks: Vec::new(),
         flow: Some(meter.flow.report(window_ns, meter.backlog)),
         generator,
         targets: is_by_target(plan).then_some(meter.targets),

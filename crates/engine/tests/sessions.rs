@@ -12,7 +12,7 @@ use trueload_engine::generator::{
     StepPace, Target, Text, Users, Versions,
 };
 use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
-use trueload_meter::{Class, SessionMeter};
+use trueload_meter::{Class, SessionMeter, Sparse};
 use trueload_wire::session::{Extractor, Script, Take};
 
 use crate::common::{Wire, config, done, generator, run_to, token};
@@ -234,6 +234,36 @@ fn steps_follow_in_order_with_values_cookies_and_pauses_that_no_time_contains() 
     let pauses_ns = 20 * MS;
     assert!(done.meter.permitted_ns <= i128::from(WINDOW_NS - pauses_ns));
     assert!(done.meter.permitted_ns >= i128::from(behind_ns - pauses_ns));
+}
+
+#[test]
+fn ticks_and_the_report_tell_the_answers_of_each_step_once() {
+    let mut play = Play::closed();
+    for (ms, text) in [(5, LOG_IN), (18, OK), (30, OK), (300, NO), (310, LOG_IN), (330, OK)] {
+        play.answer(ms, text);
+    }
+    play.at((WINDOW_NS + 2 * TIMEOUT_NS) / MS + 1_000);
+    let mut sums: Vec<(u64, u64, Sparse)> = vec![Default::default(); 3];
+    let mut steps = Vec::new();
+    for report in play.reports.try_iter() {
+        let tracks = match report {
+            Report::Tick(tick) => tick.tracks,
+            Report::Done(done) => {
+                steps = done.meter.targets;
+                done.last_tracks
+            }
+            _ => continue,
+        };
+        assert_eq!(tracks.len(), 3, "one for each step");
+        for (sum, track) in sums.iter_mut().zip(&tracks) {
+            (sum.0, sum.1) = (sum.0 + track.ok, sum.1 + track.failed);
+            track.latency.iter().for_each(|(at, count)| *sum.2.entry(at).or_default() += count);
+        }
+    }
+    for (sum, step) in sums.iter().zip(&steps) {
+        assert_eq!(*sum, (step.ok, step.failed.values().sum(), step.latency.clone()));
+    }
+    assert!(steps[2].failed.values().sum::<u64>() > 0 && steps[0].ok == 2, "{steps:?}");
 }
 
 #[test]

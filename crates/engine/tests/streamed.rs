@@ -123,3 +123,32 @@ fn without_a_stall_a_stream_has_the_whole_time_of_its_request() {
     let failed: Vec<_> = done.meter.failed().collect();
     assert_eq!(failed, [(Class::TimeoutTotal, 1)]);
 }
+
+#[test]
+fn ticks_and_the_report_tell_each_part_and_gap_once() {
+    let mut play = Play::begin(Some(300 * MS));
+    play.receive(10, HEAD);
+    play.receive(22, PART);
+    play.receive(300, &[PART, PART].concat());
+    play.receive(480, END);
+    play.receive(490, &[HEAD, PART].concat());
+    play.at(2 * MS + WINDOW_NS + 2 * TIMEOUT_NS + 1_000 * MS);
+    let mut sums = [(0, 0, 0); 2];
+    let mut seconds = Vec::new();
+    for report in play.reports.try_iter() {
+        let tracks = match report {
+            Report::Tick(tick) => tick.tracks,
+            Report::Done(done) => done.last_tracks,
+            _ => continue,
+        };
+        assert_eq!(tracks.len(), 2, "the first parts and the gaps");
+        seconds.extend(tracks.iter().filter(|track| track.ok > 0).map(|track| track.second));
+        for (sum, track) in sums.iter_mut().zip(&tracks) {
+            let times: u64 = track.latency.iter().map(|(_, count)| count).sum();
+            *sum = (sum.0 + track.ok, sum.1 + track.failed, sum.2 + times);
+        }
+    }
+    // One stream came to its end, and the second one stalled.
+    assert_eq!(sums, [(1, 1, 1), (4, 1, 2)]);
+    assert!(seconds.len() > 2 && seconds.iter().all(|second| *second == 0), "{seconds:?}");
+}

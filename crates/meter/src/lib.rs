@@ -30,6 +30,7 @@ mod streams;
 mod target;
 mod times;
 mod together;
+mod track;
 mod work;
 
 pub use backlog::Backlog;
@@ -58,6 +59,7 @@ pub use spread::{Figures, Spread};
 pub use streams::{StreamHistograms, Streams};
 pub use target::TargetMeter;
 pub use times::{EncodedTimes, Times};
+pub use track::{TARGETS_TRACKED_MOST, TargetTrack};
 pub use work::{Work, WorkReport};
 
 /// A sum of times over requests or connections, in ns. 64 bits do not hold two days of it: 213,000

@@ -5,7 +5,8 @@
 
 use crate::{
     Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Merge, Openings,
-    Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, Times,
+    Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams, TARGETS_TRACKED_MOST,
+    TargetMeter, TargetTrack, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -96,6 +97,9 @@ pub struct Meter {
     /// The ok and failed counts that ticks have reported so far.
     reported: (u64, u64),
     retracted: Vec<u32>,
+    /// The targets, and the stalls of streams, at the last tick.
+    tracks: Vec<TargetTrack>,
+    stalls: u64,
 }
 
 /// One count for each of `SIZE` things.
@@ -228,6 +232,19 @@ impl Meter {
         Recorded { second, ok, failed, latency: self.recent.take(), retracted }
     }
 
+    /// Returns what was recorded of each of the first targets since the last tick.
+    pub fn tick_targets(&mut self) -> impl Iterator<Item = Recorded> + '_ {
+        let count = self.targets.len().min(TARGETS_TRACKED_MOST);
+        self.tracks.resize_with(count, TargetTrack::default);
+        self.tracks.iter_mut().zip(&self.targets).map(|(track, target)| track.tick(target))
+    }
+
+    /// Returns the number of streams that stalled since the last tick.
+    pub fn tick_stalls(&mut self) -> u64 {
+        let now = self.failed.0[Class::TimeoutStall as usize];
+        now.saturating_sub(std::mem::replace(&mut self.stalls, now))
+    }
+
     /// Returns the service times since the last tick; empty unless under an open loop.
     pub fn take_service(&mut self) -> Counted {
         self.recent_service.as_mut().map(Recent::take).unwrap_or_default()
@@ -238,7 +255,7 @@ crate::merged! {
     Meter: scheduled, issued, ok, stale, stale_resets, cancelled, reconnects, dropped, unended,
     idle_closed, bytes_in, bytes_out, permitted_ns, times, slots, datagrams, flow, backlog, targets,
     sessions, kinds, early, streams, openings, redirects, failed, statuses; keeps: recent,
-    recent_service, reported, retracted
+    recent_service, reported, retracted, tracks, stalls
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! that a run of days takes no more memory than one of an hour.
 //!
 //! How it works: the width of all bins is the same power of two of seconds. When there would be
-//! more than [`BINS_MOST`] bins, each pair of neighbours is merged, which loses only time
+//! too many bins ([`BINS_MOST`]), each pair of neighbours is merged, which loses only time
 //! resolution. The width depends only on the last second, so the bins of several threads and hosts
 //! align. One bin is open, the one last added to; the others are packed.
 
@@ -59,6 +59,7 @@ fn one() -> u32 {
 /// The bins of a phase, from its start.
 #[derive(Clone, Debug)]
 pub struct Series {
+    most: usize,
     width_s: u32,
     bins: Vec<Bin>,
     /// The index of the open bin, and its latencies, which are not in the bin itself.
@@ -68,11 +69,16 @@ pub struct Series {
 
 impl Default for Series {
     fn default() -> Self {
-        Series { width_s: 1, bins: Vec::new(), open: 0, latency: Sparse::new() }
+        Series::of(BINS_MOST)
     }
 }
 
 impl Series {
+    /// A series of at most this many bins.
+    pub fn of(most: usize) -> Self {
+        Series { most, width_s: 1, bins: Vec::new(), open: 0, latency: Sparse::new() }
+    }
+
     /// The index of the bin that holds this second.
     fn place(&self, second: usize) -> usize {
         second / self.width_s as usize
@@ -80,7 +86,7 @@ impl Series {
 
     /// Adds the counts of a thread.
     pub fn add(&mut self, recorded: &Recorded) {
-        while self.place(recorded.second) >= BINS_MOST {
+        while self.place(recorded.second) >= self.most {
             self.coarsen();
         }
         self.reopen(self.place(recorded.second));

@@ -28,6 +28,16 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Takes counts by index, in order of index.
+    pub fn of(found: &[(u32, u64)]) -> Self {
+        let Some(((lowest, _), (highest, _))) = found.first().zip(found.last()) else {
+            return Counted::default();
+        };
+        let mut counts = vec![0; (highest - lowest + 1) as usize].into_boxed_slice();
+        found.iter().for_each(|(index, count)| counts[(index - lowest) as usize] = *count as u32);
+        Counted { lowest: *lowest, counts }
+    }
+
     /// Iterates over index and count, in order of index, without zero counts.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let all = (self.lowest..).zip(&self.counts);

@@ -23,7 +23,7 @@ from trueload.engines.engine import EngineError, FailureKind
 from trueload.engines.host_ticks import condensed
 from trueload.engines.losses import ChannelEnd, LifeSign, judge
 from trueload.engines.member import Member, ReceivedLine
-from trueload.engines.merge import Series, merge_measurements, merge_ready
+from trueload.engines.merge import OverTime, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
 from trueload.engines.roster import ASK_EVERY_S, MANY, Roster
 from trueload.engines.settlement import Settlement
@@ -91,7 +91,7 @@ class Fleet(Roster):
         self._timeout_ns = 0
         self._stopping = False
         self._looked_s = time.monotonic()
-        self._series: dict[str, Series] = {}
+        self._over_time: dict[str, OverTime] = {}
         self._awaited: dict[str, Barrier] = {}
 
     def send(self, message: ToEngine) -> None:
@@ -308,12 +308,12 @@ class Fleet(Roster):
     def _handle_done_phase(self, member: Member, message: PhaseDone) -> None:
         if message.id not in self._ticks:
             return
-        series = self._series.setdefault(message.id, Series())
+        over_time = self._over_time.setdefault(message.id, OverTime())
         if self._stopping or not message.measurement.partial:
-            series.add(message.measurement.series)
+            over_time.add(message.measurement)
         # Kept for each host, the latencies over time would take most of the front's memory.
-        own = condensed(message.measurement.series)
-        member.measurements[message.id] = message.measurement.model_copy(update={"series": own})
+        own = {"series": condensed(message.measurement.series), "tracks": ()}
+        member.measurements[message.id] = message.measurement.model_copy(update=own)
         member.compare_agreed()
 
         def all_have() -> None:
@@ -330,7 +330,7 @@ class Fleet(Roster):
         parts = [each.measurements[message.id] for each in ended]
         spans = [each.span(message.id) for each in ended]
         try:
-            merged = merge_measurements(parts, spans, self._series[message.id].sums())
+            merged = merge_measurements(parts, spans, self._over_time[message.id])
         except ValueError as error:
             raise EngineError(
                 "junk", (f"the measurements of the hosts cannot be added up: {error}")

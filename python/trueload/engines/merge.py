@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from trueload.protocol.connections import Connections, IdleClosed, Slots
 from trueload.protocol.fleet import MachineShares
@@ -140,6 +141,28 @@ class Series:
         )
 
 
+class OverTime:
+    """A phase of several engines over time, and each part of its traffic."""
+
+    def __init__(self) -> None:
+        self._series = Series()
+        self._tracks: list[Series] = []
+
+    def add(self, part: Measurement) -> None:
+        """Add what one more engine measured."""
+        self._series.add(part.series)
+        self._tracks += (Series() for _ in part.tracks[len(self._tracks) :])
+        for track, seconds in zip(self._tracks, part.tracks, strict=False):
+            track.add(seconds)
+
+    def sums(self) -> dict[str, Any]:
+        """The sums of all engines, by the field of a measurement."""
+        return {
+            "series": self._series.sums(),
+            "tracks": tuple(track.sums() for track in self._tracks),
+        }
+
+
 def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generator:
     """Generators combined: the busiest gives the saturation, the latest the lateness. CPU numbers
     of several hosts mean nothing together, and are left out."""
@@ -176,10 +199,10 @@ def _merge_stalls(stalls: Iterable[Stalls]) -> tuple[Stalls, ...]:
 
 
 def merge_measurements(
-    parts: Sequence[Measurement], spans: Sequence[Span], series: tuple[Second, ...]
+    parts: Sequence[Measurement], spans: Sequence[Span], over_time: OverTime
 ) -> Measurement:
     """Combine one phase of all engines. ``spans`` are their times on the front's clock, which the
-    result uses. ``series`` was added up as it came. Raises ``ValueError`` for junk."""
+    result uses. ``over_time`` was added up as it came. Raises ``ValueError`` for junk."""
     started_ns = min(span.started_ns for span in spans)
     stopped_ns = max(span.stopped_ns for span in spans)
     began_ns = min(span.began_ns for span in spans)
@@ -198,7 +221,7 @@ def merge_measurements(
         histograms=add_histograms([part.histograms for part in parts]),
         connections=merge_connections([part.connections for part in parts]),
         slots=merge_slots([part.slots for part in parts]),
-        series=series,
+        **over_time.sums(),
         generator=merge_generators([part.generator for part in parts], skew_ns),
         **{
             name: account.added([getattr(part, name) for part in parts])

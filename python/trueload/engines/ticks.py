@@ -10,9 +10,25 @@ from __future__ import annotations
 
 from trueload.protocol.packed import SparseSum
 from trueload.protocol.sums import add_up, sums
-from trueload.protocol.tick import Tick
+from trueload.protocol.tick import Tick, Track
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
+
+
+class _TrackSum:
+    """What several engines told of one part of the traffic, added up."""
+
+    def __init__(self) -> None:
+        self._ok = self._failed = 0
+        self._latency = SparseSum()
+
+    def add(self, part: Track) -> None:
+        self._ok += part.ok
+        self._failed += part.failed
+        self._latency.add(part.latency)
+
+    def sum(self) -> Track:
+        return Track(ok=self._ok, failed=self._failed, latency=self._latency.as_dict())
 
 
 class Ticks:
@@ -25,6 +41,7 @@ class Ticks:
         self._fresh: set[int] = set()
         self._is_empty = True
         self._latency, self._service = SparseSum(), SparseSum()
+        self._tracks: list[_TrackSum] = []
 
     def receive(self, index: int, tick: Tick) -> Tick | None:
         """Add an engine's tick, timed on the front's clock; return a merged tick if one is due."""
@@ -34,6 +51,9 @@ class Ticks:
         self._fresh.add(index)
         self._latency.add(tick.latency)
         self._service.add(tick.service)
+        self._tracks += (_TrackSum() for _ in tick.tracks[len(self._tracks) :])
+        for total, part in zip(self._tracks, tick.tracks, strict=False):
+            total.add(part)
         self._is_empty = False
         if due is None and len(self._fresh) == self._count:
             due = self._merged()
@@ -62,10 +82,12 @@ class Ticks:
             counts=add_up([tick.counts for tick in ticks]),
             latency=self._latency.as_dict(),
             service=self._service.as_dict(),
+            tracks=tuple(total.sum() for total in self._tracks),
             busiest_ns=max(tick.busiest_ns for tick in ticks),
         )
         self._merged_ns = merged.at_ns
         self._fresh.clear()
         self._latency, self._service = SparseSum(), SparseSum()
+        self._tracks = []
         self._is_empty = True
         return merged

@@ -342,6 +342,8 @@ class Measurement(Model):
     connections: Connections
     slots: Slots
     series: tuple[Second, ...]
+    tracks: tuple[tuple[Second, ...], ...] = left_out(())
+    """The same of each part of the traffic, as in ticks, in 240 bins at most."""
     flow: Flow | None = left_out()
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None

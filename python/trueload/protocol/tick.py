@@ -46,6 +46,14 @@ class Second(Model):
     latency: Packed
 
 
+class Track(Model):
+    """What ended of one part of the traffic since the tick before."""
+
+    ok: int
+    failed: int
+    latency: Packed
+
+
 class Tick(Model):
     """The progress of a phase, at least every 250 ms."""
 
@@ -58,6 +66,9 @@ class Tick(Model):
     """Latencies of what ended well since the tick before."""
     service: Packed
     """The same from the actual send, for an open loop, else empty."""
+    tracks: tuple[Track, ...] = left_out(())
+    """Of streams the first parts and the gaps, where ``ok`` counts all parts; then each of the
+    first 32 targets or steps, in the plan's order."""
     open: int
     """Connections that are open now."""
     bytes_in: int

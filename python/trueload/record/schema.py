@@ -8,6 +8,7 @@ a function of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -32,6 +33,7 @@ from trueload.record.accounts.sessions import SessionsRecord
 from trueload.record.accounts.streams import Streams
 from trueload.record.accounts.targets import TargetRecord
 from trueload.record.accounts.tls import Tls
+from trueload.record.accounts.tracks import TrackRecord
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
 from trueload.stats import Distribution
@@ -511,13 +513,16 @@ class Record(Model):
     """Null without ``--request-log``."""
     groups: tuple[HostGroup, ...] = ()
     """Empty if the hosts are in none."""
+    tracks: tuple[TrackRecord, ...] = left_out(())
+    """Parts of the traffic over time; left out for one request whose answers are no streams."""
 
     @property
     def verdict_text(self) -> str:
         """The verdict for people: ``valid (lower bound)``."""
         return verdict_text(self.verdict, self.lower_bound)
 
-    def whole_seconds(self) -> tuple[Second, ...]:
-        """The bins of the series that lie entirely in the window."""
+    def whole_seconds(self, series: Sequence[Second] | None = None) -> tuple[Second, ...]:
+        """The bins of the series, or of a track's, that lie entirely in the window."""
         window_s = self.window.window_ns // 1_000_000_000
-        return tuple(each for each in self.series if each.t_s + each.width_s <= window_s)
+        found = self.series if series is None else series
+        return tuple(each for each in found if each.t_s + each.width_s <= window_s)

@@ -8,11 +8,11 @@ at a new maximum. They cost as much as all the rest, while a measurement runs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trueload.protocol.cpu_time import CpuTime, cpus_of
-from trueload.protocol.tick import Counts, Tick
+from trueload.protocol.tick import Counts, Tick, Track
 from trueload.record import figures
 from trueload.record.figures import Sample
 from trueload.stats import Distribution, Quantile
@@ -38,6 +38,27 @@ class Point:
 
 
 @dataclass
+class TrackCourse:
+    """One part of the traffic in the phase so far; its p99 is computed once a second."""
+
+    latency: dict[int, int] = field(default_factory=dict)
+    failed: int = 0
+    p99: Quantile | None = None
+
+    @property
+    def p99_ns(self) -> int:
+        return (self.p99.value if self.p99 is not None else None) or 0
+
+    def receive(self, track: Track) -> None:
+        _add(self.latency, track.latency)
+        self.failed += track.failed
+
+    def sum_up(self) -> None:
+        sample = figures.of_sparse([self.latency], self.failed)
+        self.p99 = sample.percentile(0.99) if sample.known.total else None
+
+
+@dataclass
 class Course:
     """The progress of one phase so far."""
 
@@ -48,6 +69,7 @@ class Course:
     hosts: dict[str, deque[Tick]] = field(default_factory=dict)
     server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
     latency: dict[int, int] = field(default_factory=dict)
+    tracks: list[TrackCourse] = field(default_factory=list)
     last_second: Distribution = NOTHING
     so_far: Sample = UNTIMED
     summed_ns: int = 0
@@ -67,8 +89,10 @@ class Course:
             return
         for host in progress.hosts():
             self._receive_host(host)
-        for index, count in tick.latency.items():
-            self.latency[index] = self.latency.get(index, 0) + count
+        _add(self.latency, tick.latency)
+        self.tracks += (TrackCourse() for _ in tick.tracks[len(self.tracks) :])
+        for course, track in zip(self.tracks, tick.tracks, strict=False):
+            course.receive(track)
         if progress.server is not None and progress.phase != DRAIN:
             self.server.append(progress.server)
         self.recent.append(tick)
@@ -77,12 +101,14 @@ class Course:
             slower = _waiting(tick.counts, is_open=is_open)
             self.so_far, self.summed_ns = figures.of_sparse([self.latency], slower), tick.at_ns
             self.greatest = max(self.greatest, greatest)
+            for course in self.tracks:
+                course.sum_up()
         if len(self.recent) >= 2:
             self.last_second = recent_sample(self.recent, is_open=is_open).figures
             self.points.append(_point(self))
 
     def _begin(self) -> None:
-        for kept in (self.recent, self.points, self.hosts, self.server, self.latency):
+        for kept in (self.recent, self.points, self.hosts, self.server, self.latency, self.tracks):
             kept.clear()
         self.last_second, self.so_far = NOTHING, UNTIMED
         self.summed_ns = self.greatest = 0
@@ -110,6 +136,14 @@ def per_s_of(ticks: Sequence[Tick]) -> float | None:
     return max(0.0, made / seconds) if seconds > 0 else None
 
 
+def recent_track(recent: Sequence[Tick], number: int) -> tuple[int, Sample]:
+    """Return what one part of the traffic did since the first tick: how much, and its times."""
+    told = [tick.tracks[number] for tick in list(recent)[1:] if number < len(tick.tracks)]
+    failed = sum(track.failed for track in told)
+    sample = figures.of_sparse([track.latency for track in told], failed)
+    return sum(track.ok for track in told), sample
+
+
 def busy_of(ticks: Sequence[Tick]) -> float | None:
     """Return the share of this time in which the busiest thread was busy, from 0 to 1."""
     ns = ticks[-1].at_ns - ticks[0].at_ns
@@ -130,6 +164,11 @@ def recent_service(recent: Sequence[Tick]) -> Distribution:
     """Return the times from the actual send; an unsent request has no service time yet."""
     failed = max(0, figures.failed(recent[-1].counts) - figures.failed(recent[0].counts))
     return figures.of_sparse([tick.service for tick in recent], failed).figures
+
+
+def _add(total: dict[int, int], part: Mapping[int, int]) -> None:
+    for index, count in part.items():
+        total[index] = total.get(index, 0) + count
 
 
 def _waiting(counts: Counts, *, is_open: bool) -> int:

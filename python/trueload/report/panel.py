@@ -16,11 +16,20 @@ from trueload.protocol.engine_options import show_byte_rate
 from trueload.protocol.plan import Open, Stage
 from trueload.protocol.tick import Tick
 from trueload.record import figures
-from trueload.report.course import Course, Point, busy_of, per_s_of, recent_service, seconds_of
+from trueload.record.accounts.tracks import STREAM_PARTS, names_apart
+from trueload.report.course import (
+    Course,
+    Point,
+    busy_of,
+    per_s_of,
+    recent_service,
+    recent_track,
+    seconds_of,
+)
 from trueload.report.doubts import doubts
 from trueload.report.heading import Heading, heading_rows
 from trueload.report.layout import Band, Block, lay_out
-from trueload.report.phases import labelled, phase_rows
+from trueload.report.phases import LABEL, labelled, phase_rows
 from trueload.report.rows import Row, Size, Span, Tone, cut, fit
 from trueload.report.widgets import (
     Line,
@@ -32,12 +41,15 @@ from trueload.report.widgets import (
     shortened,
 )
 from trueload.request.exchange import WsBroadcast
+from trueload.request.steps import StepSpec
+from trueload.request.values import TargetSpec
 from trueload.stats import Distribution, Quantile
 from trueload.text import plain
 from trueload.trial.spec import Progress, TrialSpec
 from trueload.units import counted, format_bound, format_count, format_duration, format_rate
 
 HOSTS_SHOWN = 8
+TRACKS_LEAST, TRACK_COLUMNS = 4, ("per second", "p99 so far", "p50 now", "failed")
 VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`
 TAIL = 0.99
 # A terminal of 24 rows has no room for one more.
@@ -97,6 +109,11 @@ def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
         bands.append((histogram, block))
     else:
         bands.append((histogram,))
+    if course.tracks:
+        count = len(course.tracks)
+        tracks = partial(_track_rows, _track_names(spec), course)
+        least = 1 + min(count, TRACKS_LEAST)
+        bands.append((Block(_tracked(spec), tracks, 2, least, 1 + count),))
     if course.hosts:
         least = min(len(course.hosts), HOSTS_SHOWN)
         bands.append((Block("hosts", partial(_host_rows, course.hosts), 2, least, least + 1),))
@@ -217,6 +234,51 @@ def _answer_rows(failed: Mapping[str, int], statuses: Mapping[str, int], size: S
         tone: Tone = "good" if code.startswith("2") else "warn"
         rows.append(labelled(plain(code), Span(format_count(count), tone)))
     return shortened(rows, size)
+
+
+def _tracked(spec: TrialSpec) -> str:
+    if spec.traffic.stream is not None:
+        return "streams"
+    return "steps" if spec.traffic.scenario else "requests"
+
+
+def _track_names(spec: TrialSpec) -> tuple[str, ...]:
+    """Return the names of the parts of the traffic, in the order of a tick's tracks."""
+    asked: Sequence[TargetSpec | StepSpec] = spec.traffic.scenario or spec.traffic.targets
+    parts = () if spec.traffic.stream is None else STREAM_PARTS
+    return (*parts, *names_apart((each.name, each.request.method, each.url) for each in asked))
+
+
+def _track_rows(names: Sequence[str], course: Course, size: Size) -> list[Row]:
+    """Return a row per part of the traffic; if not all fit, of those with the highest p99."""
+    found = list(range(min(len(names), len(course.tracks))))
+    shown = size.height - 1
+    if len(found) > shown:
+        slowest = sorted(found, key=lambda number: -course.tracks[number].p99_ns)
+        found = sorted(slowest[: max(shown - 1, 0)])
+    columns = TRACK_COLUMNS[: max((size.width - LABEL) // VALUE, 1)]
+    wide = max(size.width - VALUE * len(columns), 1)
+    head = "".join(f"{column:>{VALUE}}" for column in columns)
+    rows: list[Row] = [(Span(" " * wide), Span(head, "label"))]
+    for number in found:
+        cells = _track_cells(course, number)[: len(columns)]
+        rows.append((Span(f"{cut(names[number], wide - 1):<{wide}}", "label"), *cells))
+    left = len(course.tracks) - len(found)
+    return [*rows, (Span(f"and {left} that are quicker", "label"),)] if left else rows
+
+
+def _track_cells(course: Course, number: int) -> list[Span]:
+    made, times = recent_track(course.recent, number)
+    so_far = course.tracks[number]
+    p50 = times.percentile(0.5) if times.known.total else None
+    failed: Tone = "bad" if so_far.failed else "text"
+    cells: list[tuple[str, Tone]] = [
+        (_per_s(made, seconds_of(course.recent), format_count), "rate"),
+        (_shown(so_far.p99), "tail"),
+        (_shown(p50), "middle"),
+        (format_count(so_far.failed), failed),
+    ]
+    return [Span(f"{text:>{VALUE}}", tone) for text, tone in cells]
 
 
 def _host_rows(hosts: Mapping[str, Sequence[Tick]], size: Size) -> list[Row]:

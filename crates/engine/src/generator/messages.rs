@@ -124,6 +124,9 @@ pub struct TickReport {
     pub counts: Counts,
     /// What ended since the last tick.
     pub recorded: Recorded,
+    /// The same of each part of the traffic: of streams the first parts and the gaps, then the
+    /// first targets or steps.
+    pub tracks: Vec<Recorded>,
     /// Service times of an open loop since the last tick.
     pub service: Counted,
     /// Connections open now.
@@ -147,6 +150,8 @@ pub struct DoneReport {
     pub meter: Meter,
     /// What ended since the last tick.
     pub last: Recorded,
+    /// The same of each part of the traffic, as in ticks.
+    pub last_tracks: Vec<Recorded>,
     /// Planned start of sending.
     pub started_ns: u64,
     /// The time at which this thread did begin.

@@ -2,10 +2,11 @@
 
 use trueload_drive::{Coalescing, Net};
 use trueload_load::{Load, Stop, dealt, share};
+use trueload_meter::Recorded;
 use trueload_wire::exchange::Exchange;
 
 use super::connection::ConnectionState;
-use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
+use super::phase::{Phase, PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
 use super::protocol::Protocol;
 use super::slot::{NEVER, Tag};
 use super::{DoneReport, Generator, Report, TickReport};
@@ -327,10 +328,12 @@ impl<P: Protocol> Generator<P> {
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
         let second = phase.second(done_ns);
         let last = phase.meter.tick(second);
+        let last_tracks = take_tracks(&mut self.codec.protocol, index, phase, &last);
         let mut report = DoneReport {
             phase: index,
             meter: std::mem::take(&mut phase.meter),
             last,
+            last_tracks,
             started_ns: phase.started_ns,
             began_ns: phase.began_ns,
             stopped_ns: phase.stopped_ns,
@@ -393,12 +396,14 @@ impl<P: Protocol> Generator<P> {
             phase.count_scheduled(now_ns);
         }
         let recorded = phase.meter.tick(second);
+        let tracks = take_tracks(&mut self.codec.protocol, index, phase, &recorded);
         let service = phase.meter.take_service();
         let meter = &phase.meter;
         let report = TickReport {
             phase: index,
             counts: meter.counts(),
             recorded,
+            tracks,
             service,
             open,
             bytes_in: meter.bytes_in,
@@ -434,4 +439,23 @@ impl<P: Protocol> Generator<P> {
         let next_ns = waiting.map_or(NEVER, |next| next.share.begins_ns());
         own_ns.min(tick_ns).min(next_ns).min(prepare_ns).min(self.parting.due_ns())
     }
+}
+
+/// Takes what was recorded of each part of the traffic since the last tick, in which `all` was
+/// recorded: of streams the first parts and the gaps, then the targets or steps.
+fn take_tracks(
+    protocol: &mut impl Protocol,
+    index: usize,
+    phase: &mut Phase,
+    all: &Recorded,
+) -> Vec<Recorded> {
+    let mut tracks = protocol.take_parts(index as u16);
+    if let [first_part, gap] = &mut tracks[..] {
+        // A request that failed has no first part, and the gap in which a stream stalled no end.
+        first_part.failed = all.failed;
+        gap.failed = phase.meter.tick_stalls();
+    }
+    tracks.extend(phase.meter.tick_targets());
+    tracks.iter_mut().for_each(|track| track.second = all.second);
+    tracks
 }

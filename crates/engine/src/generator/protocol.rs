@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use trueload_drive::{Datagrams, Net, Transport};
-use trueload_meter::Class;
+use trueload_meter::{Class, Recorded};
 use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose};
 use trueload_wire::message::Turn;
@@ -194,6 +194,12 @@ pub trait Protocol: Debug {
     /// What is kept for a slot besides its machine.
     fn footprint(&self, _client: &Self::Client) -> Footprint {
         Footprint::default()
+    }
+
+    /// Takes what was recorded of the parts of streams since the last call: the first parts, then
+    /// the gaps, where `ok` counts all parts. Empty if answers are no streams.
+    fn take_parts(&mut self, _phase: u16) -> Vec<Recorded> {
+        Vec::new()
     }
 
     /// Called when a phase is over: adds to its report what only the protocol has counted.

@@ -14,14 +14,13 @@ from trueload.protocol.plan import Open, Stage
 from trueload.protocol.tick import Second
 from trueload.record import figures
 from trueload.record.accounts.targets import of_target
+from trueload.record.accounts.tracks import TrackRecord, names_apart
 from trueload.record.schema import Record
-from trueload.stats import Distribution, highest_bounded
-from trueload.text import plain
+from trueload.stats import Distribution, can_bound, highest_bounded
 from trueload.units import NS_PER_S
 
 HIGHEST_SHARE = 0.9999
 POINTS_A_DECADE = 16
-NAME_LENGTH_MAX = 60
 SECONDS_MIN = 3  # fewer show no course
 SECONDS_SHOWN_MAX = 180
 # A larger shortfall from the offered rate fails the check `rate-reached`: the rate was not reached.
@@ -52,6 +51,9 @@ class SecondPoint:
     p99_ns: int | None
     offered_per_s: float | None
 
+    def at(self, name: str) -> int | None:
+        return self.p99_ns if name == "p99" else self.p50_ns
+
 
 @dataclass(frozen=True)
 class RateLatency:
@@ -65,12 +67,9 @@ class RateLatency:
 
 def step_times(record: Record) -> dict[str, Distribution]:
     """Return the times of each step of a session, or of each request, under names that differ."""
-    found: dict[str, Distribution] = {}
-    for step in record.targets or ():
-        name = plain(step.name or f"{step.method} {step.url}", NAME_LENGTH_MAX)
-        name = f"{name} ({len(found) + 1})" if name in found else name
-        found[name] = of_target(step).figures
-    return found
+    steps = record.targets or ()
+    names = names_apart((step.name, step.method, step.url) for step in steps)
+    return {name: of_target(step).figures for name, step in zip(names, steps, strict=True)}
 
 
 def percentile_points(
@@ -96,16 +95,38 @@ def _shares() -> list[float]:
     return sorted({0.5, 0.75, 0.95, *(1 - 10 ** (-step / POINTS_A_DECADE) for step in steps)})
 
 
-def second_points(record: Record) -> tuple[SecondPoint, ...]:
-    """Return the whole seconds of the window; none for a short window."""
-    series = record.whole_seconds()
+def second_points(record: Record, track: TrackRecord | None = None) -> tuple[SecondPoint, ...]:
+    """Return the whole seconds of the window, or of a part of its traffic.
+
+    There are none for a short window.
+    """
+    series = record.whole_seconds(track.series if track is not None else None)
     if len(series) < SECONDS_MIN:
         return ()
     width = -(-len(series) // SECONDS_SHOWN_MAX)
+    if track is not None:  # a part has fewer answers than the whole, and needs more time for a p99
+        mean = sum(sum(second.latency.values()) for second in series) / len(series)
+        while width < len(series) // SECONDS_MIN and not can_bound(0.99, int(width * mean)):
+            width += 1
     load = record.plan.window.load
-    stages = load.stages if isinstance(load, Open) else ()
+    stages = load.stages if isinstance(load, Open) and track is None else ()
     groups = [series[at : at + width] for at in range(0, len(series), width)]
     return tuple(_together(group, stages) for group in groups)
+
+
+def part_points(record: Record, part: str) -> tuple[SecondPoint, ...]:
+    """Return the points of one of ``STREAM_PARTS``; none without streams."""
+    found = [each for each in record.tracks if each.of_stream and each.name == part]
+    return second_points(record, found[0]) if found else ()
+
+
+def slowest_step_points(record: Record, most: int) -> dict[str, tuple[SecondPoint, ...]]:
+    """Return the points of the steps with the highest p99; none if there is one request."""
+    steps = [each for each in record.tracks if not each.of_stream]
+    p99s = {step.name: figures.of_seconds(step.series).figures.known("p99") or 0 for step in steps}
+    slowest = sorted(p99s, key=lambda name: -p99s[name])[:most]
+    found = {step.name: second_points(record, step) for step in steps if step.name in slowest}
+    return found if len(steps) > 1 and any(found.values()) else {}
 
 
 def _together(group: Sequence[Second], stages: Sequence[Stage]) -> SecondPoint:

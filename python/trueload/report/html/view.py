@@ -13,6 +13,7 @@ from functools import partial
 
 from trueload.published.tables import PublishedCurve
 from trueload.record.accounts.streams import FIRST_PART, GAP
+from trueload.record.accounts.tracks import STREAM_PARTS
 from trueload.record.figures import Sample, latency, of_percentile
 from trueload.record.schema import Environment, Record, Verdict
 from trueload.report.apachebench import summary_block
@@ -42,8 +43,10 @@ from trueload.report.html.comparisons import Comparisons, MetricRatios
 from trueload.report.html.curves import (
     SecondPoint,
     offered_points,
+    part_points,
     percentile_points,
     second_points,
+    slowest_step_points,
     step_times,
 )
 from trueload.report.html.entries import RunReport, merged
@@ -78,10 +81,11 @@ HEAT_MAPS_MAX = 8
 TEXTS_MAX = 12
 LEAD_SENTENCES = 3
 ENVIRONMENTS_MAX = 6
+PARTS = ("First part", "Gap between parts")
 TIMES: Mapping[str, Callable[[Record], Sample]] = {
     "Latency": latency,
-    "First part": partial(of_percentile, f"{FIRST_PART}p99"),
-    "Gap between parts": partial(of_percentile, f"{GAP}p99"),
+    PARTS[0]: partial(of_percentile, f"{FIRST_PART}p99"),
+    PARTS[1]: partial(of_percentile, f"{GAP}p99"),
 }
 """The times that have a chart by percentile."""
 
@@ -327,6 +331,7 @@ def _charts(
     yield _capped(latency_over_time(courses, palette), section, few)
     yield _capped(throughput_over_time(courses, _flow(section), palette), section, few)
     yield _capped(failures_over_time(courses, _flow(section), palette), section, few)
+    yield from _tracks(section, few, palette)
     for name, fields in heat_fields(section).items():
         yield heat_map(name, fields, palette)
     taken = [_taken(entry, record) for entry, record in records]
@@ -335,6 +340,26 @@ def _charts(
     yield connection_memory(taken, palette)
     held = [each for entry, record in few for each in _held(entry, record)]
     yield idle_memory(held, palette)
+
+
+def _tracks(
+    section: LoadTable, few: Sequence[tuple[Summary, Record]], palette: Palette
+) -> Iterator[TitledChart | None]:
+    """Yield the charts over time of parts of the traffic: streams, and requests or steps."""
+    for name, part in zip(PARTS, STREAM_PARTS, strict=True):
+        parts = {entry.name: part_points(record, part) for entry, record in few}
+        courses = {name: points for name, points in parts.items() if points}
+        yield _capped(latency_over_time(courses, palette, name), section, few)
+        if name == PARTS[1]:
+            yield _capped(throughput_over_time(courses, "parts/s", palette, "Parts"), section, few)
+    for entry, record in few:
+        what = "step" if record.sessions is not None else "request"
+        steps = slowest_step_points(record, SERIES_MAX)
+        if (drawn := latency_over_time(steps, None, f"Latency by {what}")) is not None:
+            left = len(record.targets or ()) - len(steps)
+            more = f"The {len(steps)} with the highest p99; {left} more are not drawn."
+            note = f"{drawn.note} {more}" if left else drawn.note
+            yield replace(drawn, title=f"{drawn.title}: {entry.name}", note=note)
 
 
 def _is_of_clients(section: LoadTable) -> bool:

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use trueload_drive::Net;
-use trueload_meter::Class;
+use trueload_meter::{Class, Recorded};
 use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Ending, Outcome, Output};
 use trueload_wire::message::Turn;
@@ -107,6 +107,10 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
 
     fn footprint(&self, client: &Self::Client) -> Footprint {
         D::footprint(&client.state)
+    }
+
+    fn take_parts(&mut self, phase: u16) -> Vec<Recorded> {
+        self.dialogue.watch().map(|watch| watch.take_parts(phase).into()).unwrap_or_default()
     }
 
     fn complete(&mut self, report: &mut DoneReport) {

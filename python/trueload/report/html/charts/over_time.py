@@ -27,21 +27,26 @@ from trueload.units import format_count, format_duration
 Courses = Mapping[str, Sequence[SecondPoint]]
 
 
-def latency_over_time(courses: Courses, palette: Palette | None = None) -> TitledChart | None:
-    """Return the p99 of each second, a line per entry; a single entry also has a dashed median."""
+def latency_over_time(
+    courses: Courses, palette: Palette | None = None, what: str = "Latency"
+) -> TitledChart | None:
+    """Return the p99 of each second, a line per entry; a single entry also has a dashed median.
+
+    Where no second has enough answers for a p99, it is the p50.
+    """
     alone = len(courses) == 1
-    rows: list[dict[str, Any]] = []
-    for name, points in courses.items():
-        for point in points:
-            of = {"name": name, "t": point.t_s}
-            rows.append({**of, "which": "p99", "ns": point.p99_ns})
-            if alone:
-                rows.append({**of, "which": "p50", "ns": point.p50_ns})
+    points = [(name, point) for name, found in courses.items() for point in found]
+    main = "p99" if any(point.p99_ns for _, point in points) else "p50"
+    which = ["p99", "p50"] if alone else [main]
+    rows: list[dict[str, Any]] = [
+        {"name": name, "t": point.t_s, "which": each, "ns": point.at(each)}
+        for name, point in points
+        for each in which
+    ]
     known = [row for row in rows if row["ns"]]
     if not known:
         return None
     names = list(courses)
-    which = ["p99", "p50"] if alone else ["p99"]
     colour = colours(names[:1], palette)[0]
     dash = alt.StrokeDash(
         "which:N",
@@ -51,22 +56,22 @@ def latency_over_time(courses: Courses, palette: Palette | None = None) -> Title
         else None,
     )
     x = _seconds()
-    y = time_axis([row["ns"] for row in rows], "latency" if alone else "p99 of each second")
+    y = time_axis([row["ns"] for row in rows], what.lower() if alone else f"{main} of each second")
     lines = alt.Chart(data(rows)).mark_line(strokeWidth=1.75)
     lines = lines.encode(x=x, y=y, color=series_colour(names, palette), strokeDash=dash)
     time = readable(known, x, y, lambda row: _text(row, row["which"], format_duration(row["ns"])))
-    p99s = {name: [point.p99_ns for point in points] for name, points in courses.items()}
+    shown = {name: [point.at(main) for point in found] for name, found in courses.items()}
     return TitledChart(
-        "latency-over-time",
-        "Latency over time",
-        f"The p99 of each second of the window. {_ranges(p99s, format_duration)}",
+        f"{what} over time".lower().replace(" ", "-"),
+        f"{what} over time",
+        f"{what}: the {main} of each second of the window. {_ranges(shown, format_duration)}",
         finished(alt.layer(lines, time)),
         "A gap: in that second the percentile lay among requests that failed, or nothing ended.",
     )
 
 
 def throughput_over_time(
-    courses: Courses, unit: str, palette: Palette | None = None
+    courses: Courses, unit: str, palette: Palette | None = None, what: str = "Throughput"
 ) -> TitledChart | None:
     """Return the good answers of each second, with the offered rate as a dashed line."""
     offered = [
@@ -76,7 +81,7 @@ def throughput_over_time(
         if point.offered_per_s is not None
     ]
     rates = {name: [point.ok_per_s for point in points] for name, points in courses.items()}
-    return _rates("Throughput", courses, rates, unit, palette, offered)
+    return _rates(what, courses, rates, unit, palette, offered)
 
 
 def failures_over_time(
