@@ -52,8 +52,8 @@ HEAVY = (
     *("trueload.protocol.plan", "trueload.record.schema", "trueload.trial", "trueload.verdict"),
     *("trueload.engines", "trueload.assemble", "trueload.search", "trueload.compare"),
     *("trueload.suites.definition", "trueload.commands.job", "trueload.commands.run"),
-    # it comes with the first validator of a model that is built
-    "pydantic.plugin._loader",
+    # whatever has a model
+    *("pydantic", "pydantic_core", "trueload.protocol.model", "trueload.subjects.manifest"),
     # libraries that are for results
     *("numpy", "pandas", "polars", "pyarrow", "altair", "rich.console", "psutil", "cryptography"),
     *("requests", "prometheus_client", "opentelemetry", "ray", "asyncio", "multiprocessing"),

@@ -62,7 +62,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
-    given = HttpOptions.of({**given.given, **read_identity(given)})
+    given = HttpOptions(**{**given.given, **read_identity(given)})
     base = None if url is None else parse_given_url(url)
     route = _route(given)
     expect = _expect(given)
@@ -220,7 +220,7 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
         "resolve": (*copied.resolve, *given.resolve),
         **_tls_of_curl(given, copied),
     }
-    return copied.url, HttpOptions.of({**given.given, **update}), copied.timeout_ns
+    return copied.url, HttpOptions(**{**given.given, **update}), copied.timeout_ns
 
 
 def _tls_of_curl(given: TlsOptions, copied: CurlCommand) -> dict[str, object]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from trueload.protocol.option import options_of
 
 
 class Model(BaseModel):
@@ -20,6 +23,14 @@ class Model(BaseModel):
         validate_by_name=True,
         serialize_by_alias=True,
     )
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """The options of ``Settings`` that a model has as another base are its fields."""
+        super().__init_subclass__(**more)
+        for name, option in options_of(cls).items():
+            if name not in inspect.get_annotations(cls):
+                field = left_out if option.omitted else Field
+                setattr(cls, name, field(default=option.default, description=option.help))
 
 
 def left_out(default: Any = None, **more: Any) -> Any:
