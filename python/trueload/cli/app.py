@@ -83,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line of this process and return its exit code. Never shows a traceback."""
     hold_open()
     write_whole()
+    # Plugins are for models of other programs, and to look for them takes as long as a help.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
     end_like_ctrl_c()
     code = run(sys.argv[1:] if argv is None else argv, begins=raise_at_ctrl_c)
     try:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from trueload.protocol.option import options_of
 
@@ -29,8 +29,16 @@ class Model(BaseModel):
         super().__init_subclass__(**more)
         for name, option in options_of(cls).items():
             if name not in inspect.get_annotations(cls):
-                field = left_out if option.omitted else Field
-                setattr(cls, name, field(default=option.default, description=option.help))
+                made = (left_out if option.omitted else Field)(
+                    default=option.default, description=option.help
+                )
+                made.metadata.append(_default_for_none(option.default))
+                setattr(cls, name, made)
+
+
+def _default_for_none(default: Any) -> BeforeValidator:
+    """Null is not given, as in plans that were stored by older releases."""
+    return BeforeValidator(lambda value: default if value is None else value)
 
 
 def left_out(default: Any = None, **more: Any) -> Any:

@@ -366,7 +366,7 @@ class Hello(Model):
     protocol: int
     version: str
     pid: int
-    machine: Machine = Machine()
+    machine: Machine = Machine.model_construct()
 
 
 class Tls(Model):
