@@ -143,9 +143,8 @@ def page() -> str:
     for path, command in leaves(build_command()):
         for parameter in command.params:
             if (found := option_of(parameter)) is not None:
-                option, default = found
-                cells = (flags(parameter, option), shown(option, default), option.help_of(path))
-                tables[option.group].setdefault(cells, []).append(path)
+                cells = (flags(parameter, found), shown(found), found.help_of(path))
+                tables[found.group].setdefault(cells, []).append(path)
     parts = [INTRODUCTION]
     for title, table in tables.items():
         if table:
@@ -202,9 +201,9 @@ def flags(parameter: Any, option: Option) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def shown(option: Option, default: object) -> str:
+def shown(option: Option) -> str:
     """A default: as it is typed, or in words."""
-    text = option.default_text(default)
+    text = option.default_text
     return f"`{text}`" if text and not option.unset else text
 
 

@@ -80,8 +80,15 @@ def labelled(label: str, text: str) -> list[str]:
 def folded(
     line: str, most: int | None = None, indent: str = "    ", *, width: int = WIDTH
 ) -> list[str]:
-    """A line, wrapped to fit a terminal; of more than ``most`` lines the rest is cut off."""
-    return _wrapped(line, width, subsequent_indent=indent, max_lines=most, placeholder=" …")
+    """A line, wrapped to fit a terminal. Of more than ``most`` lines, the last has only the end of
+    the line, where a reason says what follows from it."""
+    lines = _wrapped(line, width, subsequent_indent=indent)
+    if most is None or len(lines) <= most:
+        return lines
+    *left_out, end = " ".join(lines[most - 1 :]).split()
+    while left_out and len(indent) + len(left_out[-1]) + len(end) + 3 <= width:
+        end = f"{left_out.pop()} {end}"
+    return [*lines[: most - 1], f"{indent}… {end}"]
 
 
 def _wrapped(text: str, width: int, **more: Any) -> list[str]:

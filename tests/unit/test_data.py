@@ -9,8 +9,9 @@ import pytest
 import samples
 from trueload.commands.http import read_job
 from trueload.errors import UserError
-from trueload.protocol.data import DataOrder, DataPlan, DataUse
+from trueload.protocol.data import DataPlan, DataUse
 from trueload.protocol.plan import Duration, Phase, Requests
+from trueload.protocol.request_options import DataOrder
 from trueload.request.data import DataFile, open_data
 from trueload.request.values import Request
 from trueload.trial.blobs import pieces

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trueload.commands.request_flags import read_workload
@@ -158,10 +159,10 @@ def test_the_text_is_what_is_stored_of_a_url() -> None:
         {"curl": "curl http://h/ -H 'X-Key: {env:NO}'"},
     ],
 )
-def test_an_unset_variable_is_refused_before_anything_is_sent(given: dict[str, object]) -> None:
+def test_an_unset_variable_is_refused_before_anything_is_sent(given: dict[str, Any]) -> None:
     url = None if "curl" in given else "http://127.0.0.1:1/"
     with pytest.raises(UserError, match="no variable NO is set"):
-        read_workload(url, HttpOptions.of(given))
+        read_workload(url, HttpOptions(**given))
 
 
 @pytest.mark.parametrize("flag", ["--body", "--curl", "--scenario", "--targets"])
@@ -177,12 +178,12 @@ def test_a_broken_body_is_refused_before_anything_is_sent(
         else json.dumps({"url": url, "body": body})
     )
     texts = {"--body": body, "--curl": f"curl {url} --json '{body}'"}
-    given = {flag.removeprefix("--"): texts.get(flag, file)}
+    given: dict[str, Any] = {flag.removeprefix("--"): texts.get(flag, file)}
     with pytest.raises(UserError, match="V makes a body that is not JSON"):
-        read_workload(url if flag == "--body" else None, HttpOptions.of(given))
+        read_workload(url if flag == "--body" else None, HttpOptions(**given))
 
 
 def test_the_user_of_a_url_is_not_taken_from_the_environment() -> None:
     with pytest.raises(UserError, match="cannot be taken from the environment") as error:
-        read_workload("http://me:{env:KEY}@h/", HttpOptions.of({}))
+        read_workload("http://me:{env:KEY}@h/", HttpOptions())
     assert "--user" in (error.value.hint or "")

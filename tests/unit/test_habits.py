@@ -80,7 +80,7 @@ REFUSED = [
     ("http -n 100 -A text/html URL", "or -H 'Accept: …'"),
     ("http -n 100 -D body.txt URL", "--body-file FILE"),
     ("http -n 100 -U me URL", "User-Agent"),
-    ("http -n 100 -o csv URL", "endings are .html (the report), .xml (JUnit)"),
+    ("http -n 100 -o csv URL", "end it with .html (the report), .xml (JUnit)"),
     ("http -n 100 -h2 URL", "use --http 2"),
     ("http -n 100 -cpus 1 URL", "-cpus of hey (threads): use --threads N"),
     ("http -n 100 -disable-keepalive URL", "(a connection per request): use --close"),

@@ -12,8 +12,8 @@ import suite_samples
 from samples import good_record
 from trueload import __version__
 from trueload.ids import now_iso
+from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.plan import Generate
-from trueload.protocol.windows import PROFILES
 from trueload.record import removed_fields
 from trueload.record.removed_fields import REMOVED_FIELDS, RemovedField, read_record
 from trueload.record.schema import Record
@@ -104,7 +104,9 @@ def test_the_plan_of_a_suite_is_read_without_the_fields_that_went_and_kept_as_it
 def test_the_upgrade_to_http_2_is_read_where_it_was_stored_and_refused_in_a_plan() -> None:
     value = json.loads(good_record().model_dump_json())
     generate = value["plan"]["generate"]
-    generate["http2"] = json.loads(PROFILES["rfc"].model_dump_json())
+    generate["http2"] = json.loads(
+        WindowsPlan(stream_window=65_535, connection_window=65_535).model_dump_json()
+    )
     record = to_record(value)
     generate["http2"]["upgrade"] = True
     assert to_record(value) == record

@@ -67,13 +67,25 @@ def test_the_verdict_is_always_below_the_headline(status: str) -> None:
         assert lines[2].startswith("verdict      ")
 
 
+@pytest.mark.parametrize("words", [3, 9, 10, 11, 12, 30])
+def test_a_reason_that_is_cut_keeps_its_beginning_and_its_end(words: int) -> None:
+    reason = f"generator-limit: {'some word ' * words}the server may carry 7.3 % more"
+    shown = folded(reason, 2)
+    assert len(shown) <= 2
+    assert max(map(len, shown)) <= 80
+    assert shown[0].startswith("generator-limit: some word")
+    assert " ".join(shown).endswith("may carry 7.3 % more")
+    is_cut = "… " in shown[-1]
+    assert is_cut != (" ".join(each.strip() for each in shown) == reason)
+
+
 def test_a_reason_has_two_lines_and_all_of_them_with_why() -> None:
     def told(*, whole: bool) -> list[str]:
         lines = result_lines(with_reason("warn"), whole=whole)
         return [line for line in lines if "word" in line]
 
     brief, whole = told(whole=False), told(whole=True)
-    assert (len(brief), brief[-1][-2:]) == (2, " …")
+    assert (len(brief), brief[-1][:6]) == (2, "    … ")
     assert " ".join(whole).count("word") == 60
     assert all(len(line) <= 80 for line in (*brief, *whole))
 

@@ -52,8 +52,8 @@ HEAVY = (
     *("trueload.protocol.plan", "trueload.record.schema", "trueload.trial", "trueload.verdict"),
     *("trueload.engines", "trueload.assemble", "trueload.search", "trueload.compare"),
     *("trueload.suites.definition", "trueload.commands.job", "trueload.commands.run"),
-    # it comes with the first validator of a model that is built
-    "pydantic.plugin._loader",
+    # whatever has a model
+    *("pydantic", "pydantic_core", "trueload.protocol.model", "trueload.subjects.manifest"),
     # libraries that are for results
     *("numpy", "pandas", "polars", "pyarrow", "altair", "rich.console", "psutil", "cryptography"),
     *("requests", "prometheus_client", "opentelemetry", "ray", "asyncio", "multiprocessing"),
@@ -94,13 +94,27 @@ def test_neither_a_help_nor_a_mistake_nor_a_list_imports_what_a_measurement_need
     assert {module: imported[module] for module in HEAVY if module in imported} == {}
 
 
-def test_serving_starts_without_the_heavy_libraries() -> None:
-    code = "import trueload.cli.serve, sys; print(*sys.modules)"
+def imported_by(modules: str) -> set[str]:
+    code = f"import {modules}, sys; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    loaded = set(done.stdout.split())
+    return set(done.stdout.split())
+
+
+def test_a_run_imports_no_form_of_results_or_requests_that_was_not_asked_for() -> None:
+    loaded = imported_by("trueload.commands.run, trueload.commands.request_flags")
+    assert {"trueload.trial.run", "trueload.report.result"} <= loaded
+    requests = ("curl", "form", "replay", "scenario")
+    others = {f"trueload.request.{name}" for name in requests}
+    others |= {f"trueload.report.{name}" for name in ("html", "sheets")}
+    others |= {f"trueload.report.export.{name}" for name in ("csv", "junit", "markdown", "parquet")}
+    assert not loaded & {*others, "numpy", "xml.etree", "rich.console", "requests", "jinja2"}
+
+
+def test_serving_starts_without_the_heavy_libraries() -> None:
+    loaded = imported_by("trueload.cli.serve")
     assert "trueload.cli.serve" in loaded
     heavy = {"numpy", "scipy", "rich", "hdrh", "psutil", "sqlite3", "trueload.trial.run"}
     assert not loaded & heavy

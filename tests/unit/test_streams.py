@@ -169,7 +169,7 @@ def test_a_gate_may_be_on_the_first_part_or_on_the_gaps() -> None:
 def test_the_end_is_a_content_or_an_event(
     end: str | None, expected: EndContent | EndEvent | None
 ) -> None:
-    made = make_stream(StreamOptions.of({"stream": "sse", "stream_end": end}))
+    made = make_stream(StreamOptions(stream="sse", stream_end=end))
     assert made is not None
     assert made.end == expected
 

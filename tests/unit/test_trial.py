@@ -133,7 +133,9 @@ def test_a_warm_up_that_may_be_short_is_not_used_to_look_for_backends(
     assert len(looked) == looks
 
 
-BESIDE = dataclasses.replace(SPEC, engine=SPEC.engine.with_cpus((1,)), server=PinnedTo({0}))
+BESIDE = dataclasses.replace(
+    SPEC, engine=EngineOptions(cpus=(1,)).over(SPEC.engine), server=PinnedTo({0})
+)
 """A server on the other CPU."""
 
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recorded import har, har_entry
@@ -26,8 +27,8 @@ BASIC = "Basic " + base64.b64encode(b"me:p@ss").decode()
 Headers = tuple[tuple[str, str], ...]
 
 
-def http(url: str | None, **options: object) -> Headers:
-    traffic = read_workload(url, HttpOptions.of(options)).traffic
+def http(url: str | None, **options: Any) -> Headers:
+    traffic = read_workload(url, HttpOptions(**options)).traffic
     assert isinstance(traffic, Traffic)
     targets, steps = traffic.targets, traffic.scenario
     found = [traffic.request, *(each.request for each in targets), *(s.request for s in steps)]
@@ -73,7 +74,7 @@ READERS: dict[str, Callable[[Path, str], Headers]] = {
     ),
     "a curl command": lambda _, user: http(None, curl=f"curl 'http://{user}@h/'"),
     "a WebSocket": lambda _, user: (
-        read_opening(f"ws://{user}@h/", UpgradeOptions.of({})).request.headers
+        read_opening(f"ws://{user}@h/", UpgradeOptions()).request.headers
     ),
     "HAR": of_har,
     "JSON lines with times": lambda _, user: (

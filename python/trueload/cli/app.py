@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_args
 
 import typer
 import typer.core
@@ -83,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line of this process and return its exit code. Never shows a traceback."""
     hold_open()
     write_whole()
+    # Plugins are for models of other programs, and to look for them takes as long as a help.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1"
     end_like_ctrl_c()
     code = run(sys.argv[1:] if argv is None else argv, begins=raise_at_ctrl_c)
     try:
@@ -275,25 +277,31 @@ def _use_plain_help(command: Any, path: str = "") -> None:
 
 
 def _parameters(of: Callable[..., list[Any]], context: Any) -> list[Any]:
-    """Return the parameters of a command, without the validators of those that are not given."""
+    """Return the parameters of a command, which read what is typed by our parsers."""
     found = of(context)
     for each in found:
-        if not hasattr(each, "process_given"):
-            each.process_given, each.process_value = each.process_value, _processing(each)
+        each.get_runtime_param = _Reader
     return found
 
 
-def _processing(parameter: Any) -> Callable[[Any, Any], Any]:
-    unset = () if parameter.multiple or parameter.nargs == -1 else None
+class _Reader:
+    """Reads values by the parser of their parameter, or its type: what typer has instead of this
+    imports pydantic, which takes longer than a help."""
 
-    def process(context: Any, value: Any) -> Any:
-        # typer would build the validator before it sees that there is nothing to validate.
-        if value is not None or parameter.required:
-            return parameter.process_given(context, value)
-        call = parameter.callback
-        return unset if call is None else call(context, parameter, unset)
+    @classmethod
+    def coerce(cls, value: Any, param: Any, ctx: Any) -> Any:
+        kind = param.type_descriptor.annotation
+        if not (param.multiple or param.nargs == -1):
+            return None if value is None else cls._read(value, param, kind)
+        return tuple(cls._read(each, param, *get_args(kind)) for each in value or ())
 
-    return process
+    @staticmethod
+    def _read(text: Any, param: Any, kind: Callable[[Any], Any]) -> Any:
+        choices = param.type_descriptor.choices
+        if choices is not None and text not in choices:
+            shown = ", ".join(f"'{each}'" for each in choices)
+            raise typer.BadParameter(f"'{text}' is not one of {shown}")
+        return (param.type_descriptor.parameter_info.parser or kind)(text)
 
 
 def _take_aliases(command: Any) -> None:

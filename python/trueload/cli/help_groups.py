@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from trueload.protocol.option import Option
+
 GROUPS = (
     *("Subjects", "Where it listens", "Load", "Broadcast", "Messages", "Requests"),
     *("Search, thresholds and repetitions", "Output", "Streamed answers", "HTTP/2", "TLS"),
@@ -21,11 +23,10 @@ DEFAULT_MOST = 14  # characters of a default in the short help
 OWN_MOST = 46  # characters of a command's own text in it
 
 
-def option_of(parameter: Any) -> tuple[Any, Any] | None:
-    """Return the declaration of a parameter (``commands.declared``), and its default, if any."""
+def option_of(parameter: Any) -> Option | None:
+    """Return the declaration of a parameter (``commands.declarations``), if it has one."""
     offer = getattr(getattr(parameter, "type_descriptor", None), "parameter_info", None)
-    found: tuple[Any, Any] | None = getattr(offer, "declared", None)
-    return found
+    return getattr(offer, "declared", None)
 
 
 def name_of(option: Any) -> str:
@@ -43,7 +44,7 @@ def in_groups(options: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
     grouped: dict[str, list[Any]] = {title: [] for title in GROUPS}
     for each in listed:
         declared = option_of(each)
-        grouped["Help" if declared is None else declared[0].group].append(each)
+        grouped["Help" if declared is None else declared.group].append(each)
     for title, members in grouped.items():
         if members:
             yield title, sorted(members, key=lambda each: not _brief(each))
@@ -52,7 +53,7 @@ def in_groups(options: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
 def _brief(option: Any) -> str:
     """The line of an option in the short help; empty if it is for experts."""
     declared = option_of(option)
-    return "" if declared is None else declared[0].brief
+    return "" if declared is None else declared.brief
 
 
 def has_short_help(command: Any) -> bool:
@@ -84,12 +85,12 @@ def _first_sentence(text: str) -> str:
 
 
 def _short_line(each: Any, path: str) -> str:
-    option, default = option_of(each) or (None, None)
+    option = option_of(each)
     assert option is not None, "it has a brief"
     word = name_of(each).upper() if option.choices else option.unit.metavar
     own = _first_sentence(option.texts.get(path, ""))
     said = own if 0 < len(own) <= OWN_MOST else option.brief
-    shown = option.default_text(default)
+    shown = option.default_text
     flags = f"{', '.join(each.opts)} {word}".rstrip()
     return f"  {flags:<26} {said}" + (f"  [{shown}]" if 0 < len(shown) <= DEFAULT_MOST else "")
 
@@ -97,10 +98,9 @@ def _short_line(each: Any, path: str) -> str:
 def use_texts(command: Any, path: str) -> None:
     """Give the options of the command at ``path`` the texts that they have there."""
     for each in command.params:
-        declared = option_of(each)
-        if declared is not None and path in declared[0].texts:
-            option, default = declared
-            each.help = option.text(default, path)
+        option = option_of(each)
+        if option is not None and path in option.texts:
+            each.help = option.text(path)
 
 
 def write_options(command: Any, context: Any, formatter: Any) -> None:

@@ -13,9 +13,6 @@ from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.files.outputs import output as open_output
 from trueload.files.outputs import write_text
-from trueload.request.har import parse_har
-from trueload.request.har_scenario import scenario_of
-from trueload.request.recording import HAR_BYTES_MAX
 from trueload.units import counted
 
 HarArgument = Annotated[
@@ -44,6 +41,11 @@ def import_har(file: HarArgument, host: HostOption = None, output: OutputOption 
 
     Example: trueload import har session.har -o scenario.toml
     """
+    # imported late: a help needs none of it
+    from trueload.request.har import parse_har
+    from trueload.request.har_scenario import scenario_of
+    from trueload.request.recording import HAR_BYTES_MAX
+
     check_writable(output, "-o")
     to_file = output is not None and str(output) != "-"
     shown = "the HAR file on stdin" if str(file) == "-" else f"the HAR file {str(file)!r}"

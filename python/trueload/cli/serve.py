@@ -23,7 +23,6 @@ from trueload.errors import ExitCode
 from trueload.files import outputs
 from trueload.interrupt import Interrupt
 from trueload.places.names import ThisMachine
-from trueload.protocol.exchange import ServeHttp
 from trueload.units import counted, format_count
 
 if TYPE_CHECKING:
@@ -112,6 +111,7 @@ def _record(engine: Engine, plan: Serve) -> ServerReport | None:
     """Return what was seen of the clients from start to end, if it was recorded."""
     from trueload.commands.serve import STOP_S
     from trueload.engines.engine import seen_since_mark
+    from trueload.protocol.exchange import ServeHttp
 
     if not (isinstance(plan.service, ServeHttp) and plan.service.record):
         return None

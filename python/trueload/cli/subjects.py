@@ -14,7 +14,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,9 +30,9 @@ from trueload.commands.folders import find_folder, subjects_home
 from trueload.commands.options import AsJsonOption
 from trueload.errors import ExitCode, UserError, some_broken
 from trueload.report.grid import Grid, text_lines
-from trueload.runner import needs
-from trueload.subjects.manifest import MANIFEST, NAME_PATTERN, Subject
-from trueload.subjects.pinned_version import pinned_version
+
+if TYPE_CHECKING:
+    from trueload.subjects.manifest import Subject
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +53,8 @@ def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> Non
 
     Example: trueload subjects list rust go
     """
+    from trueload.runner import needs  # imported late, as in the others: a help has no manifest
+
     broken: dict[str, UserError] = {}
     found = selected(selects, lambda entry, why: broken.update({entry.name: why}))
     missing = {subject.name: needs.missing(subject) for subject in found}
@@ -87,6 +89,8 @@ def new_subject(
 
     Example: trueload subjects new go/my-server
     """
+    from trueload.subjects.manifest import MANIFEST, NAME_PATTERN
+
     language, slash, framework = name.partition("/")
     if not slash or not NAME_PATTERN.fullmatch(language) or not NAME_PATTERN.fullmatch(framework):
         raise UserError(
@@ -214,6 +218,8 @@ def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> 
 
     Example: sudo trueload subjects install c/nginx
     """
+    from trueload.runner import needs
+
     chosen = going_on(selects, report_broken)
     packages = sorted({p for s in chosen for p in needs.missing_packages(s)})
     if as_json:
@@ -271,6 +277,8 @@ def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> Non
 
 def _version(subject: Subject) -> str:
     """The version of its library, as pinned, before what its version command says."""
+    from trueload.subjects.pinned_version import pinned_version
+
     library = subject.manifest.library
     pinned = None if library is None else pinned_version(subject.folder, library)
     version = _printed_version(subject)
@@ -280,6 +288,7 @@ def _version(subject: Subject) -> str:
 def _printed_version(subject: Subject) -> str:
     from trueload.cli.subjects_check import CheckOutcome, build_here
     from trueload.commands.job import TRUELOAD_COMMAND
+    from trueload.runner import needs
     from trueload.runner.process import substitute
 
     argv = subject.manifest.version

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trueload.commands.folders import find_folder
 from trueload.errors import UserError
-from trueload.subjects.manifest import Subject
-from trueload.subjects.selection import (
-    Entry,
-    OnBroken,
-    parse_selects,
-    select_subjects,
-    unless_named,
-)
 from trueload.text import plain
+
+if TYPE_CHECKING:
+    from trueload.subjects.manifest import Subject
+    from trueload.subjects.selection import Entry, OnBroken
 
 Selects = Annotated[
     list[str] | None,
@@ -34,11 +30,15 @@ Selects = Annotated[
 
 
 def selected(selects: Sequence[str] | None, on_broken: OnBroken) -> list[Subject]:
+    from trueload.subjects.selection import parse_selects, select_subjects  # not for a help
+
     return select_subjects(find_folder("subjects"), parse_selects(selects or ()), on_broken)
 
 
 def going_on(selects: Sequence[str] | None, on_broken: OnBroken) -> list[Subject]:
     """Without those that are broken, unless one of them is asked for by its name."""
+    from trueload.subjects.selection import parse_selects, unless_named
+
     return selected(selects, unless_named(parse_selects(selects or ()), on_broken))
 
 

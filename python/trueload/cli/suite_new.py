@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from trueload.errors import UserError
-from trueload.subjects.manifest import NAME_PATTERN
 from trueload.suites.templates import files_of
 
 
@@ -27,6 +26,8 @@ def new_suite(
 
     Example: trueload suite new my-api
     """
+    from trueload.subjects.manifest import NAME_PATTERN  # imported late, with all models
+
     if not NAME_PATTERN.fullmatch(name):
         raise UserError(
             f"{name!r} is not a name of letters, digits and . _ + -", "trueload suite new my-api"

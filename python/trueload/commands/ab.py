@@ -127,7 +127,7 @@ def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOpti
         urls = [_asked_at(url, copied) for url in urls]
         if copied.credentials is not None:
             line = f"Authorization: {copied.credentials}"
-            given = given.model_copy(update={"header": (*given.header, line)})
+            given = HttpOptions(header=(*given.header, line)).over(given)
         if not any(map(_is_secure, urls)):
             given = given.without(TlsOptions)
     update: dict[str, Any] = {"header": read_headers(given.header)}
@@ -136,7 +136,7 @@ def _read_once(urls: list[str], given: HttpOptions) -> tuple[list[str], HttpOpti
     body = read_body(given.body, given.body_file)
     update["body"] = None if body is None else body.decode("utf-8", "surrogateescape")
     update["body_file"] = None
-    return urls, HttpOptions.of({**given.given, **update}), timeout_ns
+    return urls, HttpOptions(**{**given.given, **update}), timeout_ns
 
 
 def _asked_at(url: str, copied: Url) -> str:

@@ -42,7 +42,7 @@ def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJ
     """Read the options and check them as a whole; nothing has been sent."""
     from trueload.commands.ab import make_ab_job  # imported late: a help has no job
 
-    request = HttpOptions.of(read_request(**take_flags(read_request, flags)).given)
+    request = HttpOptions(**read_request(**take_flags(read_request, flags)).given)
     # Here the seed also decides the order of the trials, so it needs no --arrivals.
     seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:

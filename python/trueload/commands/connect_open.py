@@ -36,7 +36,7 @@ def by_connections(
         ),
         (
             "--connect-rate",
-            "connect_rate_per_s" in engine.model_fields_set,
+            engine.gave("connect_rate_per_s"),
             "--connect-rate is for connections that are kept: leave it out",
         ),
         (
@@ -48,7 +48,7 @@ def by_connections(
     for other, is_given, hint in excluded:
         if is_given:
             raise UserError(f"--connect-open and {other} cannot be used together", hint)
-    return given.model_copy(update={"rate_per_s": rate})
+    return LoadOptions(rate_per_s=rate).over(given)
 
 
 def fail_on_form(workload: Workload) -> Form:

@@ -35,18 +35,18 @@ def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
     return parse_option
 
 
-def offer_of(field: str, option: Option, default: Any) -> inspect.Parameter:
-    """Return the parameter of a command for an option; ``default`` is shown."""
+def offer_of(field: str, option: Option) -> inspect.Parameter:
+    """Return the parameter of a command for an option."""
     choices = option.choices
     offer: Any = typer.Option(
         *([option.short] if option.short else []),
         f"{flag_of(field)}/{option.off}" if option.off else flag_of(field),
         metavar=option.unit.metavar or None,
         parser=None if option.unit is FILE or option.is_flag else option_parser(option.unit.parse),
-        help=option.text(default),
+        help=option.text(),
         autocompletion=(lambda: choices) if choices else None,
     )
-    offer.declared = option, default
+    offer.declared = option
     # The parser makes the value; typer only needs a text type.
     kind: Any = Path if option.unit is FILE else bool if option.is_flag else str
     kind = list[kind] | None if option.several else kind | None
@@ -66,20 +66,18 @@ def reader_of(
     without: Iterable[str] = (),
     by_default: bool = True,
 ) -> Callable[..., Given]:
-    """Return a function whose parameters are the options of a model's fields.
+    """Return a function whose parameters are the options of settings.
 
-    It returns the model with the given values. ``by_default``: the fields' defaults apply if
+    It returns them with the given values. ``by_default``: the fields' defaults apply if
     nothing is given, and are shown.
     """
     offered = options_of(model, only=only, without=without)
 
     def read(**given: Any) -> Given:
-        return model.of({field: given.get(name_of(field)) for field in offered})
+        return model(**{field: given.get(name_of(field)) for field in offered})
 
     parameters = [
-        offer_of(field, option, model.model_fields[field].default)
-        if by_default
-        else offer_of(field, replace(option, unset=""), None)
+        offer_of(field, option if by_default else replace(option, default=None, unset=""))
         for field, option in offered.items()
     ]
     read.__dict__["__signature__"] = inspect.Signature(parameters)

@@ -43,7 +43,7 @@ def choose_load(
                 "--warmup and --data-order unique cannot be used together",
                 "a warm-up would use up rows: leave it out",
             )
-        given = given.model_copy(update={"warmup_ns": 0})
+        given = LoadOptions(warmup_ns=0).over(given)
     if close and given.pipeline > 1:
         raise UserError("--close and --pipeline cannot be used together", "keep one of them")
     load = Load(

@@ -47,7 +47,9 @@ def make_job(workload: Workload, options: JobOptions) -> Job:
     given, of_load, placement = options.given, options.load, options.placement
     check_dry_run(given.dry_run, placement)
     check_web(given)
-    engine = options.engine.over(EngineOptions.of({"timeout_ns": workload.timeout_ns}))
+    engine = options.engine
+    if workload.timeout_ns is not None:
+        engine = engine.over(EngineOptions(timeout_ns=workload.timeout_ns))
     form = fail_on_form(workload)
     thresholds = tuple(parse_condition(text, form) for text in given.fail_on)
     of_load = by_connections(workload, of_load, engine, given.search)

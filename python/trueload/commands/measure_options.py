@@ -1,5 +1,6 @@
 """The options of how often is measured, and of what happens with the result, each declared once."""
 
+import re
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -25,6 +26,11 @@ SearchAxis = Literal["rate", "connections"]
 
 SEARCH, OUTPUT = "Search, thresholds and repetitions", "Output"
 CONDITION = Unit("CONDITION")
+ENDINGS_TEXT = (
+    ".html (the report), .xml (JUnit), .md (a summary of at most 15 lines), .csv, .json or .parquet"
+)
+ENDINGS = tuple(re.findall(r"\.[a-z]+", ENDINGS_TEXT))
+"""What the name of a file of ``-o`` may end with."""
 
 
 def _port(text: str) -> int:
@@ -112,9 +118,8 @@ class FilesOptions(Settings, group=OUTPUT):
 
     output: tuple[Path, ...] = option(
         OUT_FILE,
-        "Write the result to FILE, as its ending says: .html (the report), .xml (JUnit), .md (a"
-        " summary of at most 15 lines), .csv, .json or .parquet; repeatable.",
-        "Write a .html, .xml, .md, .csv or .json file",
+        f"Write the result to FILE, as its ending says: {ENDINGS_TEXT}; repeatable.",
+        "Write the result in the form of FILE's ending",
         short="-o",
         several=True,
     )

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from trueload.commands.declarations import with_options
+from trueload.commands.measure_options import ENDINGS, ENDINGS_TEXT
 from trueload.errors import UserError
 from trueload.extras import require
 from trueload.files import outputs
@@ -49,11 +50,10 @@ def check_result_files(paths: Sequence[Path], *, saved: bool = True) -> None:
     """Raise ``UserError`` for a file of ``-o`` whose form is unknown, or that cannot be written."""
     for path in paths:
         ending = path.suffix.lower()
-        if ending not in (".html", ".xml", ".md", ".csv", ".json", ".parquet"):
+        if ending not in ENDINGS:
             raise UserError(
                 f"-o {path} does not say what to write: its ending is not known",
-                "endings are .html (the report), .xml (JUnit), .md (a summary), .csv, .json and"
-                " .parquet; --format prints the result",
+                f"end it with {ENDINGS_TEXT}; --format prints the result",
             )
         check_writable(path, "-o")
         if ending == ".html" and not saved:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from trueload.commands.job import Workload
 from trueload.errors import UserError
@@ -13,10 +14,12 @@ from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.environment import fill_header
 from trueload.request.make import make_request
-from trueload.request.replay import Replay
 from trueload.request.url import Url
 from trueload.trial.spec import Load, make_stage
 from trueload.units import format_duration, format_span
+
+if TYPE_CHECKING:
+    from trueload.request.replay import Replay
 
 RECORDING_HAS = "the recording says what is sent"
 """Why the flags of a single request are refused beside a recording."""

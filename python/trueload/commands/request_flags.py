@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trueload.commands.job import Workload
 from trueload.commands.replay_flags import replay_of
@@ -26,27 +27,26 @@ from trueload.protocol.request_options import (
     StreamOptions,
     TlsOptions,
 )
-from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
 from trueload.request.environment import fill_in
 from trueload.request.fields import FileFlags
 from trueload.request.follow import check_requests
-from trueload.request.form import make_form
 from trueload.request.header_files import read_headers
 from trueload.request.http2 import make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import origin_specs, shown_origins, tls_of_origins
 from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
-from trueload.request.replay import GOOD
 from trueload.request.route import Route, make_route
-from trueload.request.scenario import BUILT_IN, ScenarioFlags, read_scenario
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
 from trueload.request.targets import read_targets
 from trueload.request.traffic import Traffic
 from trueload.request.url import Url, parse_given_url
 from trueload.request.values import Expect, Request, TargetSpec
+
+if TYPE_CHECKING:
+    from trueload.request.curl import CurlCommand
 
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
@@ -62,7 +62,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.keep_body and not (given.body or given.form or given.expect_body):
         message = "--keep-body needs a body on the command line, and there is none"
         raise UserError(message, "add --body TEXT")
-    given = HttpOptions.of({**given.given, **read_identity(given)})
+    given = HttpOptions(**{**given.given, **read_identity(given)})
     base = None if url is None else parse_given_url(url)
     route = _route(given)
     expect = _expect(given)
@@ -76,6 +76,8 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         _refuse_beside(given, "scenario", STEPS_HAVE, *OF_ONE_REQUEST, "expect_body")
         _refuse_beside(given, "scenario", "keep one of them", "targets")
         check_streams(given.streams)
+        from trueload.request.scenario import ScenarioFlags, read_scenario
+
         beside = ScenarioFlags(base, headers, user, expect, given.data)
         endpoint, steps = read_scenario(given.scenario, beside)
         request, shown = None, (base or endpoint).url
@@ -148,6 +150,8 @@ def _request(endpoint: Url, given: ContentOptions) -> Request:
     if given.form:
         if body is not None:
             raise UserError("--form and a body cannot be used together", "keep one of them")
+        from trueload.request.form import make_form
+
         content_type, body = make_form(given.form)
         lines = replace_headers(lines, [f"Content-Type: {content_type}"])
     return make_request(endpoint, method=given.method, headers=lines, user=given.user, body=body)
@@ -175,6 +179,8 @@ def _read_data(
         if given.data_order is not None:
             raise UserError("--data-order is given, but no --data", "add --data FILE")
         return None
+    from trueload.request.scenario import BUILT_IN
+
     every = [*requests, *(step.request for step in steps)]
     order = given.data_order or "sequential"
     taken = {name for step in steps for name, _ in step.take}
@@ -192,7 +198,11 @@ def _read_data(
 
 def _expect(given: HttpOptions) -> Expect:
     text = given.expect_body
-    codes = parse_statuses(given.expect_status) or (GOOD if given.replay else None)
+    codes = parse_statuses(given.expect_status)
+    if given.replay and codes is None:
+        from trueload.request.replay import GOOD
+
+        codes = GOOD
     body = None if text is None else text.encode("utf-8", "surrogateescape")
     return Expect(statuses=codes, body=body, same=given.expect_same)
 
@@ -205,6 +215,8 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
     _refuse_beside(
         given, "curl", CURL_HAS, "targets", "scenario", "replay", "user", *OF_ONE_REQUEST
     )
+    from trueload.request.curl import parse_curl
+
     copied = parse_curl(given.curl or "")
     body = copied.body
     update = {
@@ -221,7 +233,7 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
         "resolve": (*copied.resolve, *given.resolve),
         **_tls_of_curl(given, copied),
     }
-    return copied.url, HttpOptions.of({**given.given, **update}), copied.timeout_ns
+    return copied.url, HttpOptions(**{**given.given, **update}), copied.timeout_ns
 
 
 def _tls_of_curl(given: TlsOptions, copied: CurlCommand) -> dict[str, object]:

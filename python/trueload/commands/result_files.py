@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueload.commands.job import RunWriter
 from trueload.commands.measure_options import ResultOptions
@@ -17,14 +17,11 @@ from trueload.commands.output import write_json
 from trueload.errors import UserError
 from trueload.files.outputs import text_output
 from trueload.record.certainty import Ruling
-from trueload.report.export.csv import csv_lines
-from trueload.report.export.junit import Case, junit, verdict_cases
-from trueload.report.export.markdown import trials_markdown
-from trueload.report.export.parquet import write_parquet
-from trueload.report.export.summary import summary
-from trueload.report.sheets import trials_sheet
 from trueload.store.rows import DamagedRow, Row
 from trueload.store.runs import Store
+
+if TYPE_CHECKING:
+    from trueload.report.export.junit import Case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +49,13 @@ def write_files(paths: Iterable[Path], result: Written) -> list[UserError]:
 
 
 def _write(path: Path, result: Written) -> None:
+    # Imported late, as below: most results are only shown.
+    from trueload.report.export.csv import csv_lines
+    from trueload.report.export.junit import junit
+    from trueload.report.export.parquet import write_parquet
+    from trueload.report.export.summary import summary
+    from trueload.report.sheets import trials_sheet
+
     sheet, ending = trials_sheet(result.run_id, result.rows()), path.suffix.lower()
     if ending == ".parquet":
         return write_parquet(sheet, path)
@@ -99,6 +103,9 @@ def write_result(
     errors = [write_json(given.json_path, whole)]
     if not given.output:
         return errors
+    from trueload.report.export.junit import Case, verdict_cases
+    from trueload.report.export.markdown import trials_markdown
+
     verdict = str(whole["verdict"])
     doubted = [check for check in whole["checks"] if check["status"] in ("fail", "warn")]
     why = "; ".join(f"{check['name']}: {check['why']}" for check in doubted)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from trueload.commands.host_duration import for_job, print_manifest
 from trueload.commands.job import Job, RunWriter
-from trueload.commands.locked import locked
+from trueload.commands.locked import locked, served
 from trueload.commands.options import check_writable
 from trueload.commands.output import (
     at_terminal,
@@ -103,10 +103,7 @@ def measure_job(
         what = f"{job.workload.kind} {job.workload.url}"
         stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts, late=late)
-        if job.placement.server is not None:
-            from trueload.commands.server_place import with_server  # imported late: few start one
-
-            spec = stack.enter_context(with_server(job, spec))
+        spec = stack.enter_context(served(job, spec))
         saved = stack.enter_context(RunWriter.begin(stack, job, job.workload.kind, job.spec.url))
         if note := files_note(spec):
             announce(note)

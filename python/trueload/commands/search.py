@@ -15,7 +15,7 @@ from typing import Any
 
 from trueload.commands.host_duration import for_job
 from trueload.commands.job import Job, RunWriter
-from trueload.commands.locked import locked
+from trueload.commands.locked import locked, served
 from trueload.commands.output import (
     at_terminal,
     code_after,
@@ -85,10 +85,7 @@ def measure_search(
         what = f"{job.workload.kind} {job.workload.url}"
         stack.enter_context(locked(what, job.placement, hosts, interrupt, announce=notes_of(job)))
         spec = replace(job.resolved(), hosts=hosts)
-        if job.placement.server is not None:
-            from trueload.commands.server_place import with_server  # imported late: few start one
-
-            spec = stack.enter_context(with_server(job, spec))
+        spec = stack.enter_context(served(job, spec))
         stored = {**plan_json(plan), "of": job.workload.kind}
         saved = stack.enter_context(
             RunWriter.begin(stack, job, "search", job.spec.url, plan=stored)

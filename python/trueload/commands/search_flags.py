@@ -58,4 +58,4 @@ def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
     """Return the options with the load that a search starts at."""
     if plan is None or plan.axis != "rate":
         return load
-    return load.model_copy(update={"rate_per_s": plan.bounds.start})
+    return LoadOptions(rate_per_s=plan.bounds.start).over(load)

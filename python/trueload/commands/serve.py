@@ -69,7 +69,7 @@ def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Se
         named = given.cert is not None or given.key is not None
         identity = _read_identity(given.cert, given.key) if named else None
         secured = serve_tls(listen, identity) if given.tls or named else None
-    threads = {**given.only(ThreadOptions).model_dump(), "cpus": given.cpus or ()}
+    threads = {**given.only(ThreadOptions).values, "cpus": given.cpus or ()}
     limits = {field: value for field, value in given.given.items() if field in _LIMITS}
     plan = Serve(listen=listen, **threads, tls=secured, service=service, **limits)
     return Serving(plan, loaded_by, identity, given.json_path, place)

@@ -1,13 +1,13 @@
 """The options of reference servers, each declared once, and what those of HTTP mean."""
 
-from typing import Literal, get_args
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
 
 from trueload.commands.measure_options import JsonOptions
 from trueload.commands.place_options import ServerPlaceOptions
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ThreadOptions
-from trueload.protocol.exchange import ServeHttp2
-from trueload.protocol.faults import Faults
 from trueload.protocol.load_options import parse_seed
 from trueload.protocol.option import (
     FLAG,
@@ -21,6 +21,10 @@ from trueload.protocol.option import (
 )
 from trueload.protocol.request_options import DialectOptions, IdentityOptions
 from trueload.units import parse_count, parse_share
+
+if TYPE_CHECKING:
+    from trueload.protocol.exchange import ServeHttp2
+    from trueload.protocol.faults import Faults
 
 COUNT_MAX = 2**32 - 1
 SLOW_NS = 1_000_000_000
@@ -192,6 +196,8 @@ def make_faults(given: ServeHttpOptions) -> Faults | None:
         )
     if not (asked or given.work_ns):
         return None
+    from trueload.protocol.faults import Faults  # imported late: a help has no model
+
     return Faults(
         seed=given.fault_seed or 0,
         **shares,
@@ -215,6 +221,8 @@ def _needs(given: ServeHttpOptions, field: str, other: str, *, there: bool) -> N
 def make_http2_server(given: ServeHttpOptions) -> ServeHttp2 | None:
     """Return the server's HTTP/2 settings; None if it is not spoken. Raises ``UserError``."""
     if given.http == "2":
+        from trueload.protocol.exchange import ServeHttp2
+
         return ServeHttp2(max_streams=STREAMS if given.max_streams is None else given.max_streams)
     for flag in (flag_of(field) for field in _OF_HTTP2 if given.gave(field)):
         raise UserError(f"{flag} needs HTTP/2, which this server does not speak", "add --http 2")

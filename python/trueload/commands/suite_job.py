@@ -76,11 +76,11 @@ def read_suite(
 
     An interrupted run: trueload suite run --resume last
     """
-    update = {
-        "window": read_window(**take_flags(read_window, more_flags)),
-        "engine": read_engine(**take_flags(read_engine, more_flags)),
-    }
-    changes = given.only(Changes).model_copy(update=update)
+    changes = Changes(
+        **given.only(Changes).given,
+        window=read_window(**take_flags(read_window, more_flags)),
+        engine=read_engine(**take_flags(read_engine, more_flags)),
+    )
     check_result_files(given.output)
     metrics = read_metrics(**take_flags(read_metrics, more_flags))
     placement = read_placement(**more_flags)

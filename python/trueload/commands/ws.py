@@ -27,7 +27,6 @@ from trueload.commands.place_options import (
 )
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
-from trueload.protocol.exchange import Dialect
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import (
     ModeOptions,
@@ -37,6 +36,7 @@ from trueload.protocol.request_options import (
     WsEchoOptions,
     WsMode,
 )
+from trueload.protocol.shootout import Dialect
 
 if TYPE_CHECKING:
     from trueload.commands.job import Job, Workload
@@ -48,7 +48,7 @@ SAMPLES = 100
 PADDING_BYTES = 200
 LIMIT_ASKED, LIMIT_PUBLISHED = "p95<500ms", "receipt_p95<500ms"
 # Each client that joins needs a handshake, and often a subscription.
-JOINING = EngineOptions.of({"connect_rate_per_s": 1_000})
+JOINING = EngineOptions(connect_rate_per_s=1_000)
 # A step runs on one thread, and each client has one message in flight.
 read_engine = reader_of(EngineOptions, without=("threads", "refill"))
 
@@ -93,7 +93,7 @@ def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     from trueload.request.traffic import Traffic
     from trueload.request.url import WS, parse_given_url
 
-    given = UpgradeOptions.of({**given.given, **read_identity(given)})
+    given = UpgradeOptions(**{**given.given, **read_identity(given)})
     endpoint, dialect = parse_given_url(url, WS), given.dialect
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
     request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)

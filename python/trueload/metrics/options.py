@@ -93,4 +93,4 @@ class MetricsOptions(Settings, group="Metrics"):
     )
 
 
-NO_METRICS = MetricsOptions.of({})
+NO_METRICS = MetricsOptions()

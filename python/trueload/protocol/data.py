@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from trueload.protocol.model import Model, left_out
+from trueload.protocol.request_options import DataOrder
 
 DataFormat = Literal["csv", "ssv", "tsv", "jsonl"]
 """How data is written; ``ssv`` is CSV with semicolons. The first row of all but ``jsonl`` names the
 columns."""
-DataOrder = Literal["sequential", "shuffled", "unique"]
-"""Which row a request takes: the next, one in random order, or the next until none is left."""
 
 
 class DataPlan(Model):

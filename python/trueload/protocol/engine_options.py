@@ -4,7 +4,7 @@ The plans inherit them, and every surface offers them automatically, so a new se
 here.
 """
 
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 from trueload.protocol.option import (
     CPUS,
@@ -14,6 +14,7 @@ from trueload.protocol.option import (
     counts_to,
     one_of,
     option,
+    options_of,
     show_span,
     span_up_to,
 )
@@ -137,12 +138,8 @@ class EngineOptions(ThreadOptions, group="Engine"):
     @property
     def engine(self) -> "EngineOptions":
         """Only the engine's settings of a plan that has more."""
-        return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
-
-    def with_cpus(self, cpus: tuple[int, ...] | None) -> Self:
-        """The same on these CPUs."""
-        return self.model_copy(update={"cpus": cpus})
+        return EngineOptions(**{name: getattr(self, name) for name in options_of(EngineOptions)})
 
 
-ENGINE_DEFAULTS = EngineOptions.of({})
+ENGINE_DEFAULTS = EngineOptions()
 """The defaults: nothing was given."""

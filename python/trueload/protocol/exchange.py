@@ -6,9 +6,7 @@ from pydantic import Field
 
 from trueload.protocol.faults import Faults
 from trueload.protocol.model import Model, left_out
-
-Dialect = Literal["json", "binary", "actioncable", "phoenix"]
-"""How a server of broadcasts expects its messages to be wrapped."""
+from trueload.protocol.shootout import Dialect
 
 
 class RequestPlan(Model):

@@ -171,7 +171,7 @@ class RepeatOptions(Settings, group="Search, thresholds and repetitions"):
     )
 
 
-LOAD_DEFAULTS = LoadOptions.of({})
+LOAD_DEFAULTS = LoadOptions()
 """The defaults: nothing was given."""
 WINDOW_KEYS = ("duration", "requests", "stages", "stages_of", "warmup", "arrivals")
 """The settings of all loads of a suite; the others are the axes of its loads."""

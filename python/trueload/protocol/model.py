@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from trueload.protocol.option import options_of
 
 
 class Model(BaseModel):
@@ -20,6 +23,22 @@ class Model(BaseModel):
         validate_by_name=True,
         serialize_by_alias=True,
     )
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """The options of ``Settings`` that a model has as another base are its fields."""
+        super().__init_subclass__(**more)
+        for name, option in options_of(cls).items():
+            if name not in inspect.get_annotations(cls):
+                made = (left_out if option.omitted else Field)(
+                    default=option.default, description=option.help
+                )
+                made.metadata.append(_default_for_none(option.default))
+                setattr(cls, name, made)
+
+
+def _default_for_none(default: Any) -> BeforeValidator:
+    """Null is not given, as in plans that were stored by older releases."""
+    return BeforeValidator(lambda value: default if value is None else value)
 
 
 def left_out(default: Any = None, **more: Any) -> Any:

@@ -1,24 +1,20 @@
-"""How an option is declared: once, as a field of a model, for every surface that has it.
+"""How an option is declared: once, as a field of ``Settings``, for every surface that has it.
 
 How: ``option()`` makes the field. Its name without the unit at its end is its name on every
 surface: ``timeout_ns`` is ``--timeout``, the key ``timeout`` of a suite, ``timeout=`` in Python and
-TRUELOAD_HTTP_TIMEOUT in the environment. A command has the options of the models that it reads
-(``commands.declared``).
+TRUELOAD_HTTP_TIMEOUT in the environment. A command has the options of the settings that it
+reads (``commands.declarations``).
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from pydantic import Field, model_validator
-
-from trueload.protocol.model import Model, left_out
 from trueload.units import (
     NUMBER,
     format_cpu_list,
@@ -54,18 +50,21 @@ class Option:
     ``brief`` is its line in the short help (``-h``); an option without one is in ``--help`` alone.
     ``unset`` is shown as its default if the value would mean nothing to people. ``group`` is the
     title that it is listed under. ``several``: it can be repeated. ``off`` is the flag for False,
-    if it has one. ``texts`` are the helps of commands whose text is another.
+    if it has one. ``texts`` are the helps of commands whose text is another. ``omitted``: a plan
+    leaves it out if it is None.
     """
 
     unit: Unit
     help: str
     brief: str = ""
+    default: Any = None
     short: str = ""
     unset: str = ""
     group: str = ""
     several: bool = False
     off: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
+    omitted: bool = False
 
     @property
     def choices(self) -> list[str]:
@@ -77,124 +76,111 @@ class Option:
         """Whether it has no value."""
         return self.unit is FLAG
 
-    def default_text(self, default: object) -> str:
+    @property
+    def default_text(self) -> str:
         """The default value as text for people; empty if there is none."""
-        if default is None or default is False or default == ():
+        if self.default is None or self.default is False or self.default == ():
             return self.unset
-        return self.unit.show(default)
+        return self.unit.show(self.default)
 
     def help_of(self, command: str) -> str:
         """The help of a command."""
         return self.texts.get(command, self.help)
 
-    def text(self, default: object, command: str = "") -> str:
+    def text(self, command: str = "") -> str:
         """The help of a command, with the default."""
-        shown = self.default_text(default)
+        shown = self.default_text
         said = self.help_of(command)
         return f"{said}  [default: {shown}]" if shown else said
 
 
-def option(
-    unit: Unit,
-    meaning: str,
-    brief: str = "",
-    *,
-    default: Any = None,
-    omitted: bool = False,
-    **more: Any,
-) -> Any:
-    """Return a field that is an option; ``more`` are further fields of ``Option``.
-
-    ``omitted``: a plan leaves it out if it is None.
-    """
+def option(unit: Unit, meaning: str, brief: str = "", **more: Any) -> Any:
+    """Return a field that is an option; ``more`` are further fields of ``Option``."""
     made = Option(unit, meaning, brief, **more)
-    if default is None and made.several:
-        default = ()
-    if default is None and made.is_flag and not made.off:
-        default = False
-    found = (left_out if omitted else Field)(default=default, description=meaning)
-    found.metadata.append(made)
-    return found
+    unset = () if made.several else False if made.is_flag and not made.off else None
+    return replace(made, default=unset) if made.default is None else made
 
 
-class Settings(Model):
-    """Settings that are given one by one. A value of None is not given; ``model_fields_set`` has
-    those that were. ``group`` is the title of those that name no other; a class gives it."""
+@dataclass_transform(kw_only_default=True)
+class Settings:
+    """Settings that are given one by one, as parsed values; None, and False of a flag, are not
+    given. ``group`` is the title of those that name no other; a class gives it.
+
+    ``given`` has the values that were given, by field and in the order of the fields. A ``Model``
+    can have the fields of settings, too (``model.py``). Nothing is validated: a command's help
+    would wait for that, and a text may hold bytes that are no UTF-8.
+    """
 
     group: ClassVar[str] = ""
+    own_options: ClassVar[Mapping[str, Option]]
 
     def __init_subclass__(cls, *, group: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.group = group or cls.group
+        own = {name: each for name, each in vars(cls).items() if isinstance(each, Option)}
+        for name, each in own.items():
+            delattr(cls, name)
+            own[name] = replace(each, group=each.group or cls.group)
+        cls.own_options = own
 
-    @model_validator(mode="before")
-    @classmethod
-    def _leave_out_none(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        options = options_of(cls)
-        return {
-            name: each for name, each in given.items() if each is not None or name not in options
-        }
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """Return the settings of parsed values by field; None and False are not given."""
-        given: dict[str, Any] = {}
-        for name, one in options_of(cls).items():
-            value = values.get(name)
+    def __init__(self, **values: Any) -> None:
+        self.given: dict[str, Any] = {}
+        for name, one in options_of(type(self)).items():
+            value = values.pop(name, None)
             if value is not None and not (value is False and one.is_flag and not one.off):
-                given[name] = tuple(value) if one.several else value
-        # Not validated: a text may hold bytes that are no UTF-8, and no validator has to be built.
-        return cls.model_construct(**given)
+                self.given[name] = tuple(value) if one.several else value
+            vars(self)[name] = self.given.get(name, one.default)
+        vars(self).update(values)  # groups of settings
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.given.items()))
 
     def over(self, base: Self) -> Self:
         """These settings, and those of ``base`` where none was given."""
-        return base.model_copy(update=self.given)
+        return type(self)(**{**base.given, **self.given})
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The values that were given, by field and in the order of the fields."""
-        given = self.model_fields_set
-        return {name: getattr(self, name) for name in type(self).model_fields if name in given}
+    def values(self) -> dict[str, Any]:
+        """All values, by field."""
+        return {name: getattr(self, name) for name in options_of(type(self))}
 
     def gave(self, field: str) -> bool:
         """Whether a setting was given."""
-        return field in self.model_fields_set
+        return field in self.given
 
     def only(self, model: type[Given]) -> Given:
         """Return those settings that ``model`` declares."""
-        return model.of({name: self.given.get(name) for name in model.model_fields})
+        own = options_of(model)
+        return model(**{name: value for name, value in self.given.items() if name in own})
 
     def without(self, model: type[Settings]) -> Self:
         """Return the settings without those that ``model`` declares."""
-        return self.of({n: value for n, value in self.given.items() if n not in model.model_fields})
+        others = options_of(model)
+        return type(self)(**{name: v for name, v in self.given.items() if name not in others})
 
 
 def options_of(
-    model: type[Model], *, only: Iterable[str] | None = None, without: Iterable[str] = ()
+    model: type, *, only: Iterable[str] | None = None, without: Iterable[str] = ()
 ) -> dict[str, Option]:
-    """The options of a model's fields, by field, in their order. ``only`` keeps the settings of
+    """The options of a class's fields, by field, in their order. ``only`` keeps the settings of
     these names, ``without`` leaves out those."""
     every = _options_of(model)
+    if only is None and not without:
+        return every
     names = set(map(name_of, every) if only is None else only) - set(without)
     return {field: option for field, option in every.items() if name_of(field) in names}
 
 
 @cache
-def _options_of(model: type[Model]) -> dict[str, Option]:
+def _options_of(model: type) -> dict[str, Option]:
     return {
-        field: option if option.group else replace(option, group=_group_of(model, field))
-        for field, info in model.model_fields.items()
-        for option in info.metadata
-        if isinstance(option, Option)
+        field: each
+        for declaring in reversed(model.__mro__)
+        for field, each in vars(declaring).get("own_options", {}).items()
     }
-
-
-def _group_of(model: type[Model], field: str) -> str:
-    """The title of the class that declares a field."""
-    declaring = (each for each in model.__mro__ if field in inspect.get_annotations(each))
-    return str(getattr(next(declaring), "group", ""))
 
 
 def name_of(field: str) -> str:

@@ -122,7 +122,7 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 """When to stop sending."""
 
 
-class Generate(EngineOptions, TrafficPlan):
+class Generate(TrafficPlan, EngineOptions):
     """What one generator is to do: what is sent, how the engine does it, and over how many
     connections."""
 
@@ -151,7 +151,7 @@ class Generate(EngineOptions, TrafficPlan):
 SERVE_HTTP = ServeHttp.model_construct()
 
 
-class Serve(ThreadOptions):
+class Serve(Model, ThreadOptions):
     """What one reference server is to do."""
 
     type: Literal["serve"] = "serve"
@@ -370,7 +370,7 @@ class Hello(Model):
     protocol: int
     version: str
     pid: int
-    machine: Machine = Machine()
+    machine: Machine = Machine.model_construct()
 
 
 class Tls(Model):

@@ -11,12 +11,10 @@ import re
 from pathlib import Path
 from typing import Literal, get_args
 
-from trueload.protocol.data import DataOrder
 from trueload.protocol.engine_options import PIPELINE_MAX
-from trueload.protocol.exchange import Dialect
 from trueload.protocol.load_options import CONNECTIONS_MAX, RATE
 from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, counts_to, one_of, option
-from trueload.protocol.streams import StreamKind
+from trueload.protocol.shootout import Dialect
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.units import parse_size
 
@@ -29,6 +27,10 @@ _SPEED = re.compile(r"(\d+(?:\.\d+)?)x?", re.ASCII)
 
 Version = Literal["1.1", "2", "auto"]
 """The versions of HTTP that may be asked for; with ``auto`` the server chooses by ALPN."""
+DataOrder = Literal["sequential", "shuffled", "unique"]
+"""Which row a request takes: the next, one in random order, or the next until none is left."""
+StreamKind = Literal["sse", "chunks", "jsonl"]
+"""What a part is: a server-sent event, a chunk (with HTTP/2 a DATA frame), or a line."""
 WsMode = Literal["echo", "broadcast"]
 
 

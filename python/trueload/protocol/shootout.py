@@ -15,6 +15,7 @@ from typing import Any, Literal
 from trueload.units import counted
 
 Dialect = Literal["json", "binary", "actioncable", "phoenix"]
+"""How a server of broadcasts expects its messages to be wrapped."""
 Kind = Literal["echo", "broadcast", "broadcastResult"]
 Wire = str | bytes
 """A whole WebSocket message: text or binary."""

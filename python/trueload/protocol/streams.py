@@ -8,9 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from trueload.protocol.model import Model
-
-StreamKind = Literal["sse", "chunks", "jsonl"]
-"""What a part is: a server-sent event, a chunk (with HTTP/2 a DATA frame), or a line."""
+from trueload.protocol.request_options import StreamKind
 
 
 class EndContent(Model):

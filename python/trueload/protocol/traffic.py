@@ -39,7 +39,7 @@ class ReplayPlan(Model):
     """
 
 
-class TrafficPlan(DialogueOptions):
+class TrafficPlan(Model, DialogueOptions):
     """What is sent: one of ``request``, ``targets``, ``scenario``, ``replay`` and ``exchange``."""
 
     request: RequestPlan | None

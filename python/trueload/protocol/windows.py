@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from trueload.protocol.exchange import WindowsPlan
 from trueload.units import parse_size
 
 WINDOW_FIRST = 65_535
 WINDOW_MOST = 2**31 - 1
 TABLE_MOST = 2**20
 PROFILES = {
-    "rfc": WindowsPlan.model_construct(stream_window=WINDOW_FIRST, connection_window=WINDOW_FIRST),
-    "browser": WindowsPlan.model_construct(stream_window=6 * 2**20, connection_window=15 * 2**20),
-    "unlimited": WindowsPlan.model_construct(
-        stream_window=WINDOW_MOST, connection_window=WINDOW_MOST
-    ),
+    "rfc": (WINDOW_FIRST, WINDOW_FIRST),
+    "browser": (6 * 2**20, 15 * 2**20),
+    "unlimited": (WINDOW_MOST, WINDOW_MOST),
 }
-"""Windows by name. ``rfc`` has the defaults of RFC 9113, ``browser`` has those of Chrome."""
+"""The windows of a stream and of a connection by name. ``rfc`` has the defaults of RFC 9113,
+``browser`` has those of Chrome."""
 
 
 def window_of_stream(text: str) -> int:
     """Parse ``--window`` into bytes. Raises ``ValueError``."""
-    return _window(text, 1, lambda profile: profile.stream_window)
+    return _window(text, 1, 0)
 
 
 def window_of_connection(text: str) -> int:
     """Parse ``--connection-window`` into bytes. Raises ``ValueError``."""
-    return _window(text, WINDOW_FIRST, lambda profile: profile.connection_window)
+    return _window(text, WINDOW_FIRST, 1)
 
 
 def header_table_size(text: str) -> int:
@@ -38,9 +34,9 @@ def header_table_size(text: str) -> int:
     return size
 
 
-def _window(text: str, least: int, of_profile: Callable[[WindowsPlan], int]) -> int:
+def _window(text: str, least: int, at: int) -> int:
     if text in PROFILES:
-        return of_profile(PROFILES[text])
+        return PROFILES[text][at]
     try:
         size = parse_size(text)
     except ValueError:

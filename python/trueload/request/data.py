@@ -18,7 +18,8 @@ from pathlib import Path
 
 from trueload.errors import UserError
 from trueload.files.inputs import text_of
-from trueload.protocol.data import DataFormat, DataOrder, DataPlan
+from trueload.protocol.data import DataFormat, DataPlan
+from trueload.protocol.request_options import DataOrder
 from trueload.request.environment import HOW
 from trueload.request.plans import NUMBERS as NUMBERS
 from trueload.request.values import Request

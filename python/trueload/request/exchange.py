@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trueload.protocol.exchange import (
-    Dialect,
     ExchangePlan,
     RequestPlan,
     TcpEchoPlan,
@@ -17,6 +16,7 @@ from trueload.protocol.exchange import (
     WsBroadcastPlan,
     WsEchoPlan,
 )
+from trueload.protocol.shootout import Dialect
 from trueload.request.environment import BEGIN
 from trueload.request.message import Messages
 from trueload.request.plans import digest, full_headers, has_place

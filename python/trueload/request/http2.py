@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trueload.errors import UserError
-from trueload.protocol.exchange import WindowsPlan
+from trueload.protocol.exchange import HEADER_TABLE_BYTES, WindowsPlan
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import Http2Options
 from trueload.protocol.windows import PROFILES
@@ -23,14 +23,14 @@ def make_http2(given: Http2Options) -> WindowsPlan | None:
                 why = f"{flag_of(field)} needs HTTP/2, but requests go over HTTP/1.1"
                 raise UserError(why, "add --http 2")
         return None
-    named = {
-        "stream_window": given.window,
-        "connection_window": given.connection_window,
-        "header_table_bytes": given.header_table_size,
-        "http1_pipeline": 1 if given.http == "auto" else None,
-    }
-    update = {name: value for name, value in named.items() if value is not None}
-    return PROFILES["browser"].model_copy(update=update)
+    stream_window, connection_window = PROFILES["browser"]
+    table = given.header_table_size
+    return WindowsPlan(
+        stream_window=given.window or stream_window,
+        connection_window=given.connection_window or connection_window,
+        header_table_bytes=HEADER_TABLE_BYTES if table is None else table,
+        http1_pipeline=1 if given.http == "auto" else None,
+    )
 
 
 def over_http2(plan: WindowsPlan, tls: Tls | None, *, all_secure: bool = True) -> Tls | None:

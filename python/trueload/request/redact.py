@@ -14,7 +14,6 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 
 from trueload.errors import UserError
-from trueload.request.curl import split_options
 from trueload.request.secret_names import is_secret_name
 from trueload.request.secret_urls import REDACTED as REDACTED
 from trueload.request.secret_urls import hides_secret, redact_text
@@ -129,6 +128,8 @@ def _redact_form(field: str, keep_body: bool) -> str:
 
 def redact_curl(command: str, *, keep_body: bool = False) -> str:
     """A curl command without its secrets; if it cannot be parsed, all of it is secret."""
+    from trueload.request.curl import split_options  # imported late: few requests are of curl
+
     try:
         words = split_words(command)
         options = list(split_options(words))

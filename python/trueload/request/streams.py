@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trueload.errors import UserError
 from trueload.protocol.option import flag_of
-from trueload.protocol.request_options import StreamOptions
-from trueload.protocol.streams import EndContent, EndEvent, StreamEnd, StreamKind, StreamPlan
+from trueload.protocol.request_options import StreamKind, StreamOptions
+from trueload.protocol.streams import EndContent, EndEvent, StreamEnd, StreamPlan
 
 BODY = "body"
 EVENT = "event:"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trueload.errors import UserError
 from trueload.protocol.data import DataPlan
@@ -24,10 +25,12 @@ from trueload.request.plans import (
     tls_plan,
 )
 from trueload.request.proxy import Proxy
-from trueload.request.replay import Replay
 from trueload.request.steps import StepSpec, step_plan
 from trueload.request.url import Url
 from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
+
+if TYPE_CHECKING:
+    from trueload.request.replay import Replay
 
 AS_IT_COMES = DialogueOptions()
 

@@ -365,7 +365,7 @@ def _verified_bytes(load: Load, setting: Setting, started: RunningSubject) -> in
 def _engine(engine: EngineOptions, load: Load, layout: Layout) -> EngineOptions:
     refill = None if engine.refill is None else min(engine.refill, load.pipeline)
     cpus = () if layout.shared else layout.engine
-    return engine.model_copy(update={"refill": refill, "cpus": cpus})
+    return EngineOptions(refill=refill, cpus=cpus).over(engine)
 
 
 def _orders(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.plan import Duration, Open, Requests
 from trueload.record.figures import RECEIPT, percentile_share
 from trueload.record.schema import NO_CLAIM, Record
@@ -123,7 +124,7 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
     if plan.axis == "connections":
         count = int(following.load)
         threads = min(spec.engine.threads, count)
-        engine = spec.engine.model_copy(update={"threads": threads})
+        engine = EngineOptions(threads=threads).over(spec.engine)
         return replace(spec, load=replace(load, connections=count), engine=engine, claim=claim)
     if isinstance(load.pacing, Open):
         paced = open_load(following.load, load.stop, load.pacing.arrivals, load.pacing.seed)

@@ -9,8 +9,6 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic_core import ValidationError
-
 from trueload.record.head import RecordHead, read_head
 from trueload.store.file import VALUE_BYTES_MAX
 
@@ -142,6 +140,8 @@ def to_run(fields: tuple[Any, ...]) -> Run | DamagedRow:
 
 def _in_one_line(error: Exception) -> str:
     """The first mistake, and where it is: a record of another version may lack dozens of fields."""
+    from pydantic import ValidationError  # imported late, as the records
+
     if not isinstance(error, ValidationError):
         return str(error)
     first, *rest = error.errors(include_url=False)

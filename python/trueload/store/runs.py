@@ -306,9 +306,7 @@ class Store(Closeable):
         """Whether something was measured; False if its only trial could not reach the server."""
         if run.row_count != 1:
             return True
-        return all(
-            head.counts.issued > 0 for head in self._heads("run_seq = ?", (run.seq,)).values()
-        )
+        return all(head.issued > 0 for head in self._heads("run_seq = ?", (run.seq,)).values())
 
     def _heads(self, where: str, values: tuple[Any, ...]) -> dict[int, RecordHead]:
         rows = self._scan("rows", ROW_COLUMNS, where, values)

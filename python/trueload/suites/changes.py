@@ -1,5 +1,7 @@
 """What the command line says other than a suite: its options, each declared once."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -13,10 +15,10 @@ from trueload.protocol.load_options import (
     positive_rate,
 )
 from trueload.protocol.option import FLAG, Unit, counts_to, flag_of, option
-from trueload.subjects.manifest import Cores
 from trueload.units import parse_duration
 
 if TYPE_CHECKING:
+    from trueload.subjects.manifest import Cores
     from trueload.suites.definition import Suite
 
 PORT_MAX = 65_535
@@ -44,7 +46,7 @@ def _number(text: str) -> int:
 def _cores(text: str) -> Cores:
     if text not in ("single", "multi"):
         raise ValueError(f"'{text}' is neither single nor multi")
-    return cast(Cores, text)
+    return cast("Cores", text)
 
 
 _NUMBERS = Unit("LIST", _list_of(_number), keyword="Numbers")
@@ -117,8 +119,7 @@ class Changes(RepeatOptions, group="Load"):
     @property
     def are_some(self) -> bool:
         """Whether anything is other than in the suite."""
-        own = self.model_fields_set - {"window", "engine"}
-        return bool(own or self.window.given or self.engine.given)
+        return bool(self.given or self.window.given or self.engine.given)
 
     def of_role(self, *, clients: bool) -> Iterator[str]:
         """The options given that are for suites of clients only, or of servers only."""
@@ -132,7 +133,7 @@ WINDOW_OF_SERVERS = ("requests", "arrivals", "stages", "stages_of")
 OF_CLIENTS = ("pools", "pool_size", "concurrency")
 
 
-def check_role(suite: "Suite", changes: Changes) -> None:
+def check_role(suite: Suite, changes: Changes) -> None:
     """Raises ``UserError`` for an option that is not for what the suite measures."""
     clients = suite.clients is not None
     what, other = ("clients", "servers") if clients else ("servers", "clients")

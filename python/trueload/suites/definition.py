@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
@@ -196,6 +196,8 @@ class Suite(Model):
     is what is said of each subject: one line of the table, or below it also what ApacheBench
     prints. The `reference` is the subject that others are measured beside, if they are. The
     engine's options are keys of their own, and so are those of the `window`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     about: str
     contract: str

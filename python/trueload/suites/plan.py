@@ -157,7 +157,7 @@ class PlannedLoad(Model):
         return f"c{self.connections} p{self.pipeline}{http}{rate}{words} {self.cores}"
 
 
-class SuitePlan(EngineOptions):
+class SuitePlan(Model, EngineOptions):
     """The whole plan; times in ns."""
 
     suite: str
@@ -328,7 +328,7 @@ def make_plan(
         else parse_duration(suite.clients.wait) // NS_PER_MS,
         client_rounds=1 if suite.clients is None else suite.clients.rounds,
         http2=None if suite.http2 is None else suite.http2.windows,
-        **changes.engine.over(suite.engine).model_dump(),
+        **changes.engine.over(suite.engine).values,
     )
 
 

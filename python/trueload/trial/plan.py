@@ -15,7 +15,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
     ``UserError``."""
     return Generate(
         **dict(spec.traffic.plan(close=spec.load.close, is_here=is_here)),
-        **spec.engine.with_cpus(cpus).model_dump(),
+        **{**spec.engine.values, "cpus": cpus},
         addresses=() if spec.traffic.origins else spec.addresses,
         seed=spec.seed,
         connections=spec.load.connections,
