@@ -11,9 +11,6 @@ from trueload.extras import require
 from trueload.files.outputs import text_output
 from trueload.record.schema import Record
 from trueload.report.account import Column
-from trueload.report.export.csv import csv_lines
-from trueload.report.export.parquet import write_parquet
-from trueload.report.sheets import Sheet
 from trueload.request.redact import redact_url
 from trueload.request.traffic import Traffic
 from trueload.trial.request_log import TIMES, RequestLog
@@ -48,6 +45,11 @@ def write_request_log(
     """Write the log of a trial, if there is one; return the error if that failed."""
     if path is None or log is None:
         return None
+    # Imported late: most runs have no log.
+    from trueload.report.export.csv import csv_lines
+    from trueload.report.export.parquet import write_parquet
+    from trueload.report.sheets import Sheet
+
     targets = [each.name or each.url for each in record.targets or ()]
     if traffic.replay is not None:
         targets = [redact_url(url) for _, url, *_ in traffic.replay.requests]
