@@ -25,8 +25,10 @@ from setuptools_rust import RustBin, Strip
 from setuptools_rust.rustc_info import get_rust_host
 
 CATALOGUE_FOLDERS = ("suites", "subjects", "contracts")
-# What building a subject in place leaves behind.
-LEFTOVERS = ignore_patterns("target", "build", "node_modules", "__pycache__", "subject", ".venv")
+# What building a subject in place leaves behind, and what only a checkout needs.
+NOT_COPIED = ignore_patterns(
+    *("target", "build", "node_modules", "__pycache__", "subject", ".venv", "README.md")
+)
 
 
 class BuildWithCatalogue(build_py):
@@ -39,7 +41,7 @@ class BuildWithCatalogue(build_py):
         for name in CATALOGUE_FOLDERS:
             copy = Path(self.build_lib, "trueload", "catalogue", name)
             rmtree(copy, ignore_errors=True)
-            copytree(name, copy, ignore=LEFTOVERS)
+            copytree(name, copy, ignore=NOT_COPIED)
 
 
 class WheelOfAProgram(bdist_wheel):

@@ -16,6 +16,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import socket
 import subprocess
 import sys
@@ -91,7 +92,9 @@ def load() -> None:
     done = plan.Done(type="done", why="finished")
     plan.parse_from_engine(plan.to_line(done))
     plan.parse_to_engine(plan.to_line(plan.Stop(type="stop")))
-    importlib.import_module("trueload.record.schema")
+    for module in pkgutil.walk_packages(importlib.import_module("trueload").__path__, "trueload."):
+        if module.name != "trueload.__main__":
+            importlib.import_module(module.name)
     build_models(importlib.import_module("pydantic").BaseModel)
     build_commands(app)
     gc.freeze()  # so that each command's collections skip what is never freed

@@ -40,7 +40,7 @@ WRONG = [
     ("the same, of a verb", "runs export x -o", "-o", "write -o FILE"),
     ("another tool's flag, where ours would not fit", "doctor -n 3", "-n", "doctor --help"),
     ("a flag of curl that the suite has not", "suite run -m GET", "-m", "suite run --help"),
-    ("an argument too many", f"doctor {URL}", URL, "trueload doctor --help"),
+    ("an argument too many", f"doctor {URL}", URL, "trueload doctor --place"),
     ("a wrong value", f"http {URL} -c many", "many", ""),
 ]
 

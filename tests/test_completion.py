@@ -33,7 +33,7 @@ def test_commands_verbs_options_and_choices_are_offered(trueload: Trueload) -> N
     assert offered(trueload, "trueload runs p") == ["prune"]
     assert offered(trueload, "trueload http --re") == [
         *("--repeat", "--requests", "--refill", "--read-rate"),
-        *("--resolve", "--replay", "--replay-host"),
+        *("--resolve", "--replay", "--replay-host", "--request-log"),
     ]
     assert offered(trueload, "trueload tcp --arrivals ") == ["constant", "poisson"]
     assert offered(trueload, "trueload completion ") == ["bash", "zsh", "fish"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -47,6 +48,26 @@ def options_at(command: str) -> dict[str, Any]:
     for word in command.split():
         node = node.commands[word]
     return {flag: parameter for parameter in node.params for flag in parameter.opts}
+
+
+def commands_below(node: Any) -> Iterator[Any]:
+    """Every command that takes options."""
+    children = getattr(node, "commands", {})
+    yield from (each for child in children.values() for each in commands_below(child))
+    if not children:
+        yield node
+
+
+def test_what_is_typed_is_read_by_a_parser_of_ours_or_is_a_text_as_it_stands() -> None:
+    """typer's own rules for numbers and files are not applied: see ``cli/app.py``."""
+    for command in commands_below(build_command()):
+        for parameter in command.params:
+            declared, where = parameter.type_descriptor, (command.name, parameter.name)
+            info = declared.parameter_info
+            rules = (info.min, info.max, info.exists, info.writable, info.resolve_path)
+            assert not any(rule not in (None, False) for rule in rules), where
+            as_it_stands = declared.annotation in (bool, str, Path, list[str], list[Path])
+            assert info.parser or declared.choices or as_it_stands, where
 
 
 @pytest.mark.parametrize("model", [EngineOptions, LoadOptions])

@@ -17,7 +17,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink
 from trueload.store.rows import Run
 from trueload.store.runs import Store
-from trueload.units import AGE_NS_MAX, counted, format_size, parse_duration
+from trueload.units import AGE_NS_MAX, counted, format_size, parse_count, parse_duration
 
 
 def _age(text: str) -> int:
@@ -42,7 +42,13 @@ OlderThanOption = Annotated[
     ),
 ]
 KeepOption = Annotated[
-    int, typer.Option("--keep", metavar="COUNT", min=0, help="Number of latest runs to keep.")
+    int,
+    typer.Option(
+        "--keep",
+        metavar="COUNT",
+        parser=option_parser(parse_count),
+        help="Number of latest runs to keep.",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_serializer, model_validator
 
 from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
@@ -221,6 +221,15 @@ class Suite(Model):
     published_tables: tuple[PublishedTable, ...] = ()
     notes: tuple[str, ...] = ()
     report: Report = "table"
+
+    @field_serializer(*SETTINGS)
+    def _show_settings(self, settings: Settings) -> dict[str, Any]:
+        options = options_of(type(settings))
+        return {
+            name: value
+            for name, value in settings.values.items()
+            if not options[name].omitted or value != options[name].default
+        }
 
     @model_validator(mode="before")
     @classmethod
