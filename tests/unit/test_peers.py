@@ -17,9 +17,9 @@ ME = os.getpid()
 
 LISTENER = """
 import os, socket, sys
-family, where, behind, fork = sys.argv[1:5]
+family, where, port, behind, fork = sys.argv[1:6]
 family = getattr(socket, family)
-address = where if family == socket.AF_UNIX else (where, 0)
+address = where if family == socket.AF_UNIX else (where, int(port))
 kept = []
 with socket.socket(family) as listening:
     listening.bind(address)
@@ -42,17 +42,17 @@ with socket.socket(family) as listening:
 
 @contextmanager
 def served(
-    family: str, where: str, behind: object = "", fork: str = ""
+    family: str, where: str, behind: object = "", fork: str = "", port: int = 0
 ) -> Iterator[tuple[int, str, str]]:
     """Run a listening process; yields its pid, its port, and its accepting child's pid, if any."""
-    command = [sys.executable, "-c", LISTENER, family, where, str(behind), fork]
+    command = [sys.executable, "-c", LISTENER, family, where, str(port), str(behind), fork]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
-            port, child = process.stdout.readline().strip().split(",")
-            yield process.pid, port, child
+            listening, child = process.stdout.readline().strip().split(",")
+            yield process.pid, listening, child
         finally:
             process.kill()  # it may still wait for a connection
 
@@ -77,9 +77,10 @@ def test_who_listens_at_the_far_end_is_a_backend(family: str, where: str, by: st
 
 
 def test_who_takes_ipv4_alone_is_no_backend_of_a_connection_by_ipv6() -> None:
-    with served("AF_INET6", "::1") as (pid, port, _), socket.socket() as other:
-        other.bind(("0.0.0.0", int(port)))
-        other.listen()
+    with (
+        socket.create_server(("0.0.0.0", 0)) as other,
+        served("AF_INET6", "::1", port=other.getsockname()[1]) as (pid, port, _),
+    ):
         asking = "import socket, sys; s = socket.create_connection(('::1', int(sys.argv[1])));"
         command = [sys.executable, "-c", f"{asking} print(flush=True); sys.stdin.read()", port]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
