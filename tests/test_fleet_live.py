@@ -60,8 +60,8 @@ def hosts(count: int) -> tuple[EngineHost, ...]:
     return tuple(EngineHost(Named(f"host{number}")) for number in range(count))
 
 
-@pytest.fixture
-def spec(server: Server) -> TrialSpec:
+def spec_of(server: Server) -> TrialSpec:
+    """A thousand requests over eleven connections."""
     address = server.url.split("/")[2]
     return TrialSpec(
         url=server.url,
@@ -69,8 +69,12 @@ def spec(server: Server) -> TrialSpec:
         traffic=Traffic(request=Request(host=address)),
         load=Load(connections=11, stop=Requests(count=1_000), warmup=Duration(ns=50 * MS)),
         engine=EngineOptions(timeout_ns=5_000 * MS),
-        hosts=hosts(3),
     )
+
+
+@pytest.fixture
+def spec(server: Server) -> TrialSpec:
+    return replace(spec_of(server), hosts=hosts(3))
 
 
 def engines() -> set[int]:

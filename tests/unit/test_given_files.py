@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from trueload.errors import UserError
-from trueload.protocol.option import OUT_FILE
+from trueload.protocol.option import JSON_FILE, OUT_FILE
 from trueload.request.tls import read_identity
 
 PKCS12 = bytes.fromhex("308209a7020103308209 6d".replace(" ", "")) + b"x" * 40
@@ -34,10 +34,12 @@ def test_a_certificate_in_another_form_is_told_with_the_command_that_helps(
 
 @pytest.mark.parametrize("text", ["http://a/", "https://a", "WS://a", "wss://a/b"])
 def test_a_url_is_no_file_for_json(text: str) -> None:
+    with pytest.raises(ValueError, match="takes a FILE, or - for stdout, and a URL follows it"):
+        JSON_FILE.parse(text)
     with pytest.raises(ValueError, match="takes a FILE, and a URL follows it"):
         OUT_FILE.parse(text)
 
 
 @pytest.mark.parametrize("text", ["-", "a.json", "/a/b", "a:b", "./http:/x"])
 def test_any_other_name_is_a_file_for_json(text: str) -> None:
-    assert OUT_FILE.parse(text) == Path(text)
+    assert JSON_FILE.parse(text) == OUT_FILE.parse(text) == Path(text)

@@ -1,7 +1,7 @@
 //! The parts of the traffic over time: the first parts and gaps of streams, and each target or step.
 //!
-//! Of targets only the first ones have a track, and series are short: a session of a hundred steps
-//! would make measurements large.
+//! Only the first targets have a track, and each track has few bins. Otherwise a session of a
+//! hundred steps would make measurements large.
 
 use trueload_meter::{Bin, Packed, Recorded, Series, Sparse, TARGETS_TRACKED_MOST};
 

@@ -3,7 +3,7 @@
 
 use crate::{Counted, Recorded, TargetMeter};
 
-/// Of so many targets, the first ones, ticks tell each by itself: with more, they would be large.
+/// The number of targets, from the first, that ticks tell one by one: more would make ticks large.
 pub const TARGETS_TRACKED_MOST: usize = 32;
 
 /// The counts of a target at the last tick.

@@ -55,7 +55,7 @@ COMMANDS_ELSEWHERE: dict[str, str] = {
         "`trueload http URL` loads a server",
     ),
 }
-"""What other tools, or people, call our commands; of a group with its name in front."""
+"""What other tools, or people, call our commands. A verb has its group in front, as in runs ls."""
 
 KEYS_OF_SUITES = (
     *("--driver", "--spin", "--coalesce", "--refill"),

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from trueload.protocol.load_options import RepeatOptions
 from trueload.protocol.option import (
     FLAG,
+    JSON_FILE,
     OUT_FILE,
     Settings,
     Unit,
@@ -107,7 +108,7 @@ class JsonOptions(Settings, group=OUTPUT):
     """The result for a program."""
 
     json_path: Path | None = option(
-        OUT_FILE,
+        JSON_FILE,
         "Write the result as one JSON object to FILE, or to stdout with -.",
         "Write the result as JSON; - for stdout",
     )

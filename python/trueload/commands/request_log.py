@@ -26,7 +26,7 @@ def check_request_log(path: Path | None, *, searches: bool, repeats: bool) -> No
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise UserError(
             f"{FLAG} {path} does not say what to write: its ending is not known",
-            "endings are .csv and .parquet",
+            "end it with .csv or .parquet",
         )
     for flag, is_given in (("--limit", searches), ("--repeat", repeats)):
         if is_given:

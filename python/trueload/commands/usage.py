@@ -63,7 +63,7 @@ def _hint_of_command(name: str, context: Any) -> str | None:
 
 def _hint_of_complaint(error: Any, message: str, typed: hints.Typed) -> str | None:
     if message.startswith("got unexpected extra argument"):
-        word = message.partition("(")[2].rpartition("(")[2].rstrip(")")
+        word = message.rpartition("(")[2].rstrip(")")
         return (
             hints.missing_value(typed, None)
             or hints.several_urls(typed)

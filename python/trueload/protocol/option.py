@@ -264,16 +264,19 @@ def counts_to(maximum: int) -> Unit:
     return Unit("COUNT", positive_count(maximum), keyword="Number")
 
 
-def _out_file(text: str) -> Path:
-    if re.match("[a-z]+://", text, re.IGNORECASE):
-        raise ValueError("it takes a FILE, and a URL follows it")
-    return Path(text)
+def _written(what: str) -> Unit:
+    def parse_file(text: str) -> Path:
+        if re.match("[a-z]+://", text, re.IGNORECASE):
+            raise ValueError(f"it takes {what}, and a URL follows it")
+        return Path(text)
+
+    return Unit("FILE", parse_file, keyword="Name")
 
 
 FLAG = Unit("", keyword="Flag")
 """It is given or not."""
 SPAN = Unit("TIME", positive_span, show_span, keyword="Duration")
 FILE = Unit("FILE", Path, keyword="Name")
-OUT_FILE = Unit("FILE", _out_file, keyword="Name")
-"""A file that is written."""
+OUT_FILE, JSON_FILE = _written("a FILE"), _written("a FILE, or - for stdout")
+"""A file that is written, and one of JSON."""
 CPUS = Unit("LIST", parse_cpu_list, format_cpu_list, keyword="Numbers")

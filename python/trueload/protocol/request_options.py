@@ -13,7 +13,17 @@ from typing import Literal, get_args
 
 from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.load_options import CONNECTIONS_MAX, RATE
-from trueload.protocol.option import FILE, FLAG, SPAN, Settings, Unit, counts_to, one_of, option
+from trueload.protocol.option import (
+    FILE,
+    FLAG,
+    OUT_FILE,
+    SPAN,
+    Settings,
+    Unit,
+    counts_to,
+    one_of,
+    option,
+)
 from trueload.protocol.shootout import Dialect
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.units import parse_size
@@ -351,7 +361,7 @@ class HttpOptions(RecordedOptions, RequestOptions):
     """All of `http`."""
 
     request_log: Path | None = option(
-        FILE,
+        OUT_FILE,
         "Write a row for each request of the window to FILE (.csv or .parquet), with its times.",
         group="Output",
     )

@@ -67,8 +67,8 @@ class Tick(Model):
     service: Packed
     """The same from the actual send, for an open loop, else empty."""
     tracks: tuple[Track, ...] = left_out(())
-    """Of streams the first parts and the gaps, where ``ok`` counts all parts; then each of the
-    first 32 targets or steps, in the plan's order."""
+    """With streamed answers, the first parts and then the gaps, whose ``ok`` counts all parts. The
+    first 32 targets or steps follow, in the plan's order."""
     open: int
     """Connections that are open now."""
     bytes_in: int

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from trueload.units import parse_size
 
 WINDOW_FIRST = 65_535
 WINDOW_MOST = 2**31 - 1
 TABLE_MOST = 2**20
+
+
+class Profile(NamedTuple):
+    """The windows of each stream and of each connection, in bytes."""
+
+    stream: int
+    connection: int
+
+
 PROFILES = {
-    "rfc": (WINDOW_FIRST, WINDOW_FIRST),
-    "browser": (6 * 2**20, 15 * 2**20),
-    "unlimited": (WINDOW_MOST, WINDOW_MOST),
+    "rfc": Profile(WINDOW_FIRST, WINDOW_FIRST),
+    "browser": Profile(stream=6 * 2**20, connection=15 * 2**20),
+    "unlimited": Profile(WINDOW_MOST, WINDOW_MOST),
 }
-"""The windows of a stream and of a connection by name. ``rfc`` has the defaults of RFC 9113,
-``browser`` has those of Chrome."""
+"""Windows by name. ``rfc`` has the defaults of RFC 9113, ``browser`` has those of Chrome."""
 
 
 def window_of_stream(text: str) -> int:
     """Parse ``--window`` into bytes. Raises ``ValueError``."""
-    return _window(text, 1, 0)
+    return _window(text, 1, lambda profile: profile.stream)
 
 
 def window_of_connection(text: str) -> int:
     """Parse ``--connection-window`` into bytes. Raises ``ValueError``."""
-    return _window(text, WINDOW_FIRST, 1)
+    return _window(text, WINDOW_FIRST, lambda profile: profile.connection)
 
 
 def header_table_size(text: str) -> int:
@@ -34,9 +45,9 @@ def header_table_size(text: str) -> int:
     return size
 
 
-def _window(text: str, least: int, at: int) -> int:
+def _window(text: str, least: int, of_profile: Callable[[Profile], int]) -> int:
     if text in PROFILES:
-        return PROFILES[text][at]
+        return of_profile(PROFILES[text])
     try:
         size = parse_size(text)
     except ValueError:

@@ -18,14 +18,14 @@ from trueload.protocol.tick import Second
 from trueload.record.account import Account
 from trueload.record.accounts import ACCOUNTS
 from trueload.record.accounts.deliveries import of_deliveries
-from trueload.record.outcomes import failed as failed
-from trueload.record.outcomes import without_service as without_service
-from trueload.record.outcomes import without_time as without_time
 from trueload.record.sample import Sample as Sample
 from trueload.record.sample import complete as complete
 from trueload.record.sample import sample
 from trueload.record.schema import Host, Record
 from trueload.record.stalls import our_stalls
+from trueload.record.untimed import failed as failed
+from trueload.record.untimed import without_service as without_service
+from trueload.record.untimed import without_time as without_time
 from trueload.stats import RANKED, can_bound, decode_histogram, merge_sparse, parse_percentile
 
 OF_ANSWERS = ("min", "mean", "max", "stdev")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from trueload.record.sample import sample
+from trueload.record.untimed import without_time
 from trueload.stats import Distribution
 
 
@@ -25,11 +27,10 @@ def read_head(text: bytes) -> RecordHead:
     try:
         value = json.loads(text)
         counts = value["counts"]
-        timeless = counts["unsent"] + counts["cancelled"] + counts.get("skipped", 0)
-        timeless += sum(counts["failed"].values())
+        untimed = without_time(SimpleNamespace(**{"skipped": 0, **counts}))
         latency_ns = Distribution(**value["latency_ns"])
-        if latency_ns.slower != timeless:  # it is of an older release
-            latency_ns = sample(value["histograms"]["latency"], timeless).figures
+        if latency_ns.slower != untimed:  # it is of an older release
+            latency_ns = sample(value["histograms"]["latency"], untimed).figures
         return RecordHead(
             issued=counts["issued"],
             ok_per_s=value["throughput"]["ok_per_s"],

@@ -420,7 +420,7 @@ class RequestLogCounts(Model):
     rows: int
     requests: int
     one_in: int
-    """One request of so many is in the log, drawn evenly; 1 if all are."""
+    """One request in this many is in the log, drawn evenly; 1 if all are."""
 
 
 class Record(Model):

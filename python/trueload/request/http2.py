@@ -23,11 +23,11 @@ def make_http2(given: Http2Options) -> WindowsPlan | None:
                 why = f"{flag_of(field)} needs HTTP/2, but requests go over HTTP/1.1"
                 raise UserError(why, "add --http 2")
         return None
-    stream_window, connection_window = PROFILES["browser"]
+    default = PROFILES["browser"]
     table = given.header_table_size
     return WindowsPlan(
-        stream_window=given.window or stream_window,
-        connection_window=given.connection_window or connection_window,
+        stream_window=given.window or default.stream,
+        connection_window=given.connection_window or default.connection,
         header_table_bytes=HEADER_TABLE_BYTES if table is None else table,
         http1_pipeline=1 if given.http == "auto" else None,
     )

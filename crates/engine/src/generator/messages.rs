@@ -124,7 +124,7 @@ pub struct TickReport {
     pub counts: Counts,
     /// What ended since the last tick.
     pub recorded: Recorded,
-    /// The same of each part of the traffic: of streams the first parts and the gaps, then the
+    /// The same for each part of the traffic: the first parts and the gaps of streams, then the
     /// first targets or steps.
     pub tracks: Vec<Recorded>,
     /// Service times of an open loop since the last tick.

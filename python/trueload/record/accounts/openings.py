@@ -9,8 +9,8 @@ from trueload.protocol.model import Model
 from trueload.protocol.sums import add_histograms
 from trueload.protocol.tick import Counts
 from trueload.record.account import Account, TrialFacts
-from trueload.record.outcomes import without_time
 from trueload.record.sample import Sample, sample
+from trueload.record.untimed import without_time
 from trueload.stats import Distribution, decode_histogram
 
 CONNECT, FULL, RESUMED = "connect_", "full_handshake_", "resumed_handshake_"

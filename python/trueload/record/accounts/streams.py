@@ -10,8 +10,8 @@ from trueload.protocol.streams import StreamHistograms
 from trueload.protocol.sums import add_histograms, add_up
 from trueload.protocol.tick import Counts
 from trueload.record.account import Account, TrialFacts
-from trueload.record.outcomes import without_time
 from trueload.record.sample import Sample, complete, sample
+from trueload.record.untimed import without_time
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S
 

@@ -12,8 +12,9 @@ from trueload.protocol.tick import Sparse
 from trueload.protocol.traffic import TargetPlan
 from trueload.record.account import Account, TrialFacts
 from trueload.record.accounts.answers import add_kinds
-from trueload.record.outcomes import Outcomes, without_time
+from trueload.record.outcomes import Outcomes
 from trueload.record.sample import Sample
+from trueload.record.untimed import without_time
 from trueload.request.redact import redact_url
 from trueload.stats import Distribution, merge_sparse
 

@@ -8,7 +8,7 @@ use crate::generator::classes::class_of_ending;
 use crate::generator::slot::Tag;
 
 impl Accounting {
-    /// Has the phase added last keep a log of at most so many rows.
+    /// Gives the phase that was added last a log of at most this many rows.
     pub(in crate::generator) fn begin_log(&mut self, rows_most: usize, thread: u32) {
         self.logs = true;
         if let Some(phase) = self.phases.last_mut() {
@@ -21,7 +21,7 @@ impl Accounting {
     #[inline(never)]
     pub(super) fn log_outcome(&mut self, key: u32, now_ns: u64, outcome: &Outcome<Tag>) {
         let Outcome { tag, count, ending, complete, status, first_byte_ns, .. } = *outcome;
-        // If no answer began, it is the time of the end.
+        // Where no answer began, `first_byte_ns` is the time of the end.
         let began = complete || ending == Ending::Truncated || first_byte_ns < now_ns;
         let first_byte_ns = if began { first_byte_ns } else { 0 };
         let (class, status) = (class_of_ending(ending), status.unwrap_or(0));

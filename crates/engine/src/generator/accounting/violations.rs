@@ -29,6 +29,7 @@ impl Accounting {
             meter.scheduled += 1;
             meter.issued += 1;
             meter.record_failed(class);
+            // It was never sent: the log has it at the time of the phase's last result.
             let at_ns = self.phases[phase].settled_ns;
             self.fail_next(phase, at_ns, (0, class));
         }
