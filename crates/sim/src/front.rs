@@ -5,6 +5,7 @@
 //! while no phase runs. Threads that share a broadcast act as separate engines, and the front
 //! settles each phase between them, as the front of several hosts does.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use trueload_engine::generator::{
 };
 use trueload_engine::protocol::Sent;
 use trueload_load::Stop;
-use trueload_meter::Failed;
+use trueload_meter::{EncodedTimes, Failed};
 
 use crate::history::{Event, History};
 use crate::scenario::{BEGIN_NS, MS, Protocol, Scenario};
@@ -62,6 +63,7 @@ pub struct Reported {
     pub at_ns: u64,
     /// The report of the finished phase.
     pub done: Box<DoneReport>,
+    times: OnceCell<EncodedTimes>,
 }
 
 /// The program that commands the generators and collects their reports.
@@ -99,6 +101,12 @@ pub struct Front {
 }
 
 impl Reported {
+    /// The histograms of the phase. Many laws read them, and they are encoded once.
+    #[must_use]
+    pub fn times(&self) -> &EncodedTimes {
+        self.times.get_or_init(|| self.done.meter.times.clone().encoded())
+    }
+
     /// The index of the kernel over which it ran.
     #[must_use]
     pub fn kernel(&self, plan: &Scenario) -> usize {
@@ -253,7 +261,7 @@ impl Front {
                 if let Some(assigned) = self.assigned.get_mut(done.phase) {
                     assigned.done += 1;
                 }
-                self.done.push(Reported { thread, at_ns: now_ns, done });
+                self.done.push(Reported { thread, at_ns: now_ns, done, times: OnceCell::new() });
             }
             Report::Ended => {
                 self.note(now_ns, "over", about, &[]);

@@ -247,15 +247,15 @@ fn slack_ns(played: &Played) -> u64 {
 /// Law 6: each histogram has exactly one value for each good request.
 fn a_failed_request_leaves_no_time_behind(played: &mut Played) -> Result<(), String> {
     let close = played.scenario.close;
-    each_phase(played, |_, meter| {
-        let times = meter.times.clone().encoded();
-        let mut histograms = vec![("latency", times.latency), ("service", times.service)];
-        histograms.push(("first byte", times.first_byte));
+    each_phase(played, |reported, meter| {
+        let times = reported.times();
+        let mut histograms = vec![("latency", &times.latency), ("service", &times.service)];
+        histograms.push(("first byte", &times.first_byte));
         if close {
-            histograms.push(("total", times.total));
+            histograms.push(("total", &times.total));
         }
         for (name, encoded) in histograms {
-            let count = encoded.map_or(0, |encoded| decoded(&encoded).len());
+            let count = encoded.as_deref().map_or(0, |encoded| decoded(encoded).len());
             ensure(count == meter.ok, || format!("{} ok, {count} times of {name}", meter.ok))?;
         }
         Ok(())
@@ -332,7 +332,8 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
     if !played.scenario.is_fair() || matches!(protocol, Protocol::Broadcast { .. }) {
         return Ok(());
     }
-    each_phase(played, |Reported { done, .. }, meter| {
+    each_phase(played, |reported, meter| {
+        let done = &reported.done;
         // The check is for closed loops. In an open loop a connection's places are free for longer
         // than requests are permitted.
         if played.front.assigned[done.phase].share.load.is_scheduled() {
@@ -343,7 +344,7 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
         ensure(meter.permitted_ns <= i128::from(most_ns), || {
             format!("{} ns are permitted, of {most_ns} at most", meter.permitted_ns)
         })?;
-        let service = meter.times.clone().encoded().service.map(|encoded| decoded(&encoded));
+        let service = reported.times().service.as_deref().map(decoded);
         let taken_ns = service.map_or(0.0, |service| service.mean() * service.len() as f64);
         // A request sent within the phase may end after it.
         let behind_ns = places * (done.done_ns.saturating_sub(done.stopped_ns) + slack_ns);
@@ -379,7 +380,7 @@ fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
 /// may follow soon after.
 fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
     let Front { ticks, .. } = &played.front;
-    each_phase(played, |Reported { thread, done, at_ns }, _| {
+    each_phase(played, |Reported { thread, done, at_ns, .. }, _| {
         let own = ticks.iter().filter(|(of, _, tick)| (*of, tick.phase) == (*thread, done.phase));
         let mut before = 0;
         for (number, (_, tick_ns, tick)) in (1..).zip(own) {
@@ -545,9 +546,9 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
         let mut recorded = Vec::new();
         for reported in &played.front.done {
             if reported.kernel(&played.scenario) == thread
-                && let Some(service) = reported.done.meter.times.clone().encoded().service
+                && let Some(service) = &reported.times().service
             {
-                for bin in decoded(&service).iter_recorded() {
+                for bin in decoded(service).iter_recorded() {
                     let count = bin.count_at_value() as usize;
                     recorded.extend(std::iter::repeat_n(bin.value_iterated_to(), count));
                 }

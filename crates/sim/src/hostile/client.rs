@@ -129,9 +129,10 @@ impl Client {
                 if opens && self.stream > 0 {
                     settings::write(&mut out, &[(INITIAL_WINDOW_SIZE, WINDOW)]);
                 }
+                let block = block_of(path);
                 while out.len() < READ - 200 {
                     self.stream += 2;
-                    write_request(&mut out, self.stream - 1, path);
+                    write_block(&mut out, self.stream - 1, &block, true, 16_384);
                     if resets {
                         write_reset(&mut out, self.stream - 1, ErrorCode::Cancel);
                     }
@@ -169,10 +170,11 @@ impl Client {
     }
 }
 
-fn write_request(out: &mut Vec<u8>, stream: u32, path: &str) {
+/// The header block of a GET.
+fn block_of(path: &str) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in [(":method", "GET"), (":scheme", "http"), (":path", path)] {
         literal::field(&mut block, name.as_bytes(), value.as_bytes(), false);
     }
-    write_block(out, stream, &block, true, 16_384);
+    block
 }

@@ -78,10 +78,10 @@ pub(super) fn no_wait_is_left_out_of_the_latency(played: &mut Played) -> Result<
         let meter = &reported.done.meter;
         all_ok &= meter.issued == meter.ok;
         ok += meter.ok;
-        let latency = meter.times.clone().encoded().latency.map(|encoded| decoded(&encoded));
-        latency_ns += latency.map_or(0.0, |latency| latency.mean() * latency.len() as f64);
         if let Some(account) = &reported.done.account {
             counted = true;
+            let latency = reported.times().latency.as_deref().map(decoded);
+            latency_ns += latency.map_or(0.0, |latency| latency.mean() * latency.len() as f64);
             in_flight_ns += account.open_ns + account.waits_ns.queued;
         }
     }

@@ -1,6 +1,5 @@
 //! Laws of the load: arrivals over all threads, and requests that are held back.
 
-use hdrhistogram::Histogram;
 use trueload_load::{Load, Schedule, Stop};
 
 use super::{decoded, each_phase, ensure};
@@ -89,21 +88,30 @@ pub(super) fn a_latency_has_the_exchange_in_it(played: &mut Played) -> Result<()
     // was due.
     let kernels = played.kernels.iter();
     let group_ns = kernels.map(|kernel| kernel.seen.hand_over_most_ns).max().unwrap_or(0);
-    each_phase(played, |_, meter| {
-        let times = meter.times.clone().encoded();
-        let (Some(latency), Some(service)) = (times.latency, times.service) else {
+    each_phase(played, |reported, _| {
+        let times = reported.times();
+        let (Some(latency), Some(service)) = (&times.latency, &times.service) else {
             return Ok(());
         };
         // What holds for each request holds for each rank.
-        let (latency, service) = (decoded(&latency), decoded(&service));
-        for percent in 0..=100 {
-            let at = |times: &Histogram<u64>| times.value_at_percentile(f64::from(percent));
-            let (latency_ns, service_ns) = (at(&latency), at(&service));
+        let (latency, service) = (decoded(latency), decoded(service));
+        let (mut latencies, mut counted, mut latency_ns) = (latency.iter_recorded(), 0, 0);
+        let mut below = 0;
+        for step in service.iter_recorded() {
+            // The first of these ranks has the shortest latency.
+            while counted <= below
+                && let Some(longer) = latencies.next()
+            {
+                counted += longer.count_since_last_iteration();
+                latency_ns = longer.value_iterated_to();
+            }
+            let service_ns = step.value_iterated_to();
             // Histograms keep three digits.
             let most_ns = latency_ns + latency_ns / 500 + group_ns;
             ensure(most_ns >= service_ns, || {
-                format!("{latency_ns} ns with an exchange of {service_ns} ns, at {percent} %")
+                format!("{latency_ns} ns with an exchange of {service_ns} ns, at rank {below}")
             })?;
+            below += step.count_since_last_iteration();
         }
         Ok(())
     })
