@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Remote, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -52,25 +52,25 @@ impl Program for Sender {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        self.send(net, token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.send(net, conn.token);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        assert_eq!(key, 7);
-        self.queued_when_drained.push(net.queued_bytes(token));
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        assert_eq!(conn.key, 7);
+        self.queued_when_drained.push(net.queued_bytes(conn.token));
         if self.queued_when_drained.len() < TIMES {
-            self.send(net, token);
+            self.send(net, conn.token);
         } else {
             // The rest may still be in flight.
-            net.finish(token);
+            net.finish(conn.token);
             self.done = true;
         }
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {}
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {}
 
     fn handle_time(&mut self, _: &mut impl Net) {}
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Remote, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -34,15 +34,15 @@ impl Program for Sender {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        net.send_shared(token, &self.much, 0..MUCH);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.send_shared(conn.token, &self.much, 0..MUCH);
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, bytes: &[u8], _: bool) {
         self.received.extend_from_slice(bytes);
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, ended: PeerClose) {
         self.ended = Some(ended);
     }
 

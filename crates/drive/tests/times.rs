@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{
+    Address, Conn, ConnectError, Net, PeerClose, Program, Remote, Token, Transport,
+};
 
 use crate::shared::Kind;
 
@@ -24,19 +26,19 @@ impl Program for Metronome {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        (self.token, self.next_ns) = (Some(token), net.now_ns());
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        (self.token, self.next_ns) = (Some(conn.token), net.now_ns());
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         unreachable!("{why:?}")
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {
         unreachable!("nobody answers")
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         unreachable!("the peer stays")
     }
 

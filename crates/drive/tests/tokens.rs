@@ -3,7 +3,9 @@
 
 use std::net::TcpListener;
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{
+    Address, Conn, ConnectError, Net, PeerClose, Program, Remote, Token, Transport,
+};
 
 use crate::shared::Kind;
 
@@ -37,7 +39,7 @@ impl Program for Again {
         unreachable!("nobody connects here")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         for old in &self.tokens {
             net.send(*old, b"to nobody");
             net.end_sending(*old);
@@ -46,25 +48,25 @@ impl Program for Again {
             net.finish(*old);
             assert_eq!(net.queued_bytes(*old), 0);
         }
-        self.tokens.push(token);
-        net.send(token, b"x");
+        self.tokens.push(conn.token);
+        net.send(conn.token, b"x");
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         panic!("{why:?}");
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
-        assert_eq!((bytes, Some(&token)), (&b"x"[..], self.tokens.last()));
-        net.close(token);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        assert_eq!((bytes, Some(&conn.token)), (&b"x"[..], self.tokens.last()));
+        net.close(conn.token);
         self.done = self.tokens.len() == TIMES;
         if !self.done {
             self.connect(net);
         }
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
-        panic!("{token:?} has ended: {ended:?}");
+    fn handle_end(&mut self, _: &mut impl Net, conn: Conn, ended: PeerClose) {
+        panic!("{conn:?} has ended: {ended:?}");
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}

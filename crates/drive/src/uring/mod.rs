@@ -242,8 +242,8 @@ impl<K: Kernel> Uring<K> {
                     self.look_at_clock(program, entry);
                 }
                 Op::Send => {
-                    if let Some((key, token)) = self.sent(index, entry.result()) {
-                        program.handle_drained(self, key, token);
+                    if let Some(conn) = self.sent(index, entry.result()) {
+                        program.handle_drained(self, conn);
                     }
                 }
                 Op::Connect => self.connected(program, index, entry.result()),
@@ -279,30 +279,30 @@ impl<K: Kernel> Uring<K> {
             self.release(index);
             return;
         }
-        let (key, token) = (socket.key, socket.token(index));
+        let conn = socket.conn(index);
         match outcome(result) {
             Ok(_) => {}
             // An established connection gets a reset (a refused one gets another error). So the
             // peer accepted, and reset the connection before we looked.
             Err(Errno::CONNRESET | Errno::PIPE) => socket.failed = Some(PeerClose::Reset),
             Err(errno) => {
-                self.close(token);
-                program.handle_connect_error(self, key, token, connect_error(errno));
+                self.close(conn.token);
+                program.handle_connect_error(self, conn, connect_error(errno));
                 return;
             }
         }
         let fd = self.sockets.at(index).handle.as_ref().and_then(Handle::own);
         if fd.is_some_and(|fd| self.target_ports.is_own_peer(fd)) {
-            self.reset(token);
-            program.handle_connect_error(self, key, token, ConnectError::Refused);
+            self.reset(conn.token);
+            program.handle_connect_error(self, conn, ConnectError::Refused);
             return;
         }
         self.to_receive.push(index);
         // Bytes that wait leave before those that the program sends now.
         self.send_next(index);
-        program.handle_connected(self, key, token);
-        if self.sent_what_waited(token) {
-            program.handle_drained(self, key, token);
+        program.handle_connected(self, conn);
+        if self.sent_what_waited(conn.token) {
+            program.handle_drained(self, conn);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Moves a generator from phase to phase: start, stop, drain, residual bytes, report.
 
-use trueload_drive::{Coalescing, Net};
+use trueload_drive::{Coalescing, Conn, Net};
 use trueload_load::{Load, Stop, dealt, share};
 use trueload_meter::Recorded;
 use trueload_wire::exchange::Exchange;
@@ -301,7 +301,7 @@ impl<P: Protocol> Generator<P> {
             let slot = &self.slots[key];
             let ours = slot.client.next_timeout_ns(over_ns) == Some(0);
             if ours && let ConnectionState::Open { token } = slot.state.connection {
-                self.out_of_time(net, key, token, over_ns);
+                self.out_of_time(net, Conn { key, token }, over_ns);
             }
         }
     }

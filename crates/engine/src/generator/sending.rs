@@ -4,7 +4,7 @@
 //! late it is. It is sent as soon as its time has come and a slot can take it, and its latency
 //! counts from its scheduled time.
 
-use trueload_drive::{Coalescing, Net};
+use trueload_drive::{Coalescing, Conn, Net};
 use trueload_load::{Load, value_at};
 use trueload_wire::exchange::Exchange;
 
@@ -40,7 +40,7 @@ impl<P: Protocol> Generator<P> {
             return;
         };
         if self.config.connect_open {
-            return self.send_opened(net, key, token);
+            return self.send_opened(net, Conn { key, token });
         }
         let outstanding = slot.client.outstanding();
         let free = slot.client.capacity(depth);
@@ -88,7 +88,7 @@ impl<P: Protocol> Generator<P> {
         let done = outstanding == 0 && !runs && !(may_ask && self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done && self.can_leave(key) {
-            self.leave(net, key, token);
+            self.leave(net, Conn { key, token });
         } else if done {
             self.end_share(key, now_ns, asked);
         }
