@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType, sockopt};
 
 use crate::Address;
-use crate::net::{ConnectError, PeerClose};
+use crate::net::{Conn, ConnectError, Net, PeerClose, Program};
 use crate::socket::{bind_from, connect_error, set_option};
 
 /// The receive queue requested from the kernel, in bytes: a burst waits there while the thread is
@@ -106,6 +106,14 @@ pub(crate) fn ended(errno: Errno) -> Option<PeerClose> {
         Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::CANCELED => None,
         Errno::CONNREFUSED => Some(PeerClose::Refused),
         _ => Some(PeerClose::Reset),
+    }
+}
+
+/// Tells the program of an end, and closes the socket unless it can go on ([`PeerClose::Refused`]).
+pub(crate) fn end(net: &mut impl Net, program: &mut impl Program, conn: Conn, ended: PeerClose) {
+    program.handle_end(net, conn, ended);
+    if ended != PeerClose::Refused {
+        net.close(conn.token);
     }
 }
 

@@ -413,27 +413,23 @@ impl<K: Calls> Net for Epoll<K> {
 
     #[inline]
     fn send(&mut self, token: Token, bytes: &[u8]) {
-        match self.send_now(token, bytes) {
-            Some(count) if count < bytes.len() => {
-                if let Some(outbox) = self.outbox(token) {
-                    outbox.push(&bytes[count..]);
-                }
-                self.set_interest(token);
-            }
-            _ => {}
+        if let Some(count) = self.send_now(token, bytes)
+            && count < bytes.len()
+            && let Some(outbox) = self.outbox(token)
+        {
+            outbox.push(&bytes[count..]);
+            self.set_interest(token);
         }
     }
 
     #[inline]
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        match self.send_now(token, &bytes[range.clone()]) {
-            Some(count) if count < range.len() => {
-                if let Some(outbox) = self.outbox(token) {
-                    outbox.push_shared(bytes, range.start + count..range.end);
-                }
-                self.set_interest(token);
-            }
-            _ => {}
+        if let Some(count) = self.send_now(token, &bytes[range.clone()])
+            && count < range.len()
+            && let Some(outbox) = self.outbox(token)
+        {
+            outbox.push_shared(bytes, range.start + count..range.end);
+            self.set_interest(token);
         }
     }
 

@@ -15,9 +15,9 @@ use crate::Remote;
 use crate::datagram::message::Message;
 use crate::datagram::receive::{BLOCKS, Inbox, last_error};
 use crate::datagram::{Block, Datagrams};
-use crate::datagram_socket::{NotSent, connect, ended};
+use crate::datagram_socket::{NotSent, connect, end, ended};
 use crate::glance::keep_time;
-use crate::net::{Conn, ConnectError, Net, PeerClose, Program, Token};
+use crate::net::{Conn, ConnectError, Program, Token};
 
 /// Bytes of one socket that wait for room in the kernel; beyond them datagrams are dropped. That is
 /// about what the kernel itself keeps by default (`net.core.wmem_default`), so nothing waits for
@@ -106,7 +106,7 @@ impl<K: Calls> Epoll<K> {
         let Some(socket) = self.live(token) else { return };
         let conn = Conn { key: socket.key, token };
         if let Some(ended) = socket.failed.take() {
-            self.end_datagrams(program, conn, ended);
+            end(self, program, conn, ended);
         }
         if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP)
             && let Some(mut inbox) = self.inbox.take()
@@ -142,7 +142,7 @@ impl<K: Calls> Epoll<K> {
             Ok(count) => count,
             Err(errno) => {
                 if let Some(ended) = ended(errno) {
-                    self.end_datagrams(program, conn, ended);
+                    end(self, program, conn, ended);
                 }
                 return errno != Errno::AGAIN;
             }
@@ -165,13 +165,6 @@ impl<K: Calls> Epoll<K> {
         }
         // Fewer blocks mean that the socket is empty. The next read reports a pending error.
         count == BLOCKS || flags.contains(EventFlags::ERR)
-    }
-
-    fn end_datagrams<P: Program>(&mut self, program: &mut P, conn: Conn, ended: PeerClose) {
-        program.handle_end(self, conn, ended);
-        if ended != PeerClose::Refused {
-            self.close(conn.token);
-        }
     }
 
     pub(super) fn send_blocks(&mut self, token: Token, datagrams: Datagrams<'_>) {

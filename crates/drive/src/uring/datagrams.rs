@@ -19,9 +19,9 @@ use crate::Remote;
 use crate::arrivals::watch;
 use crate::datagram::message::{Ancillary, CONTROL_IN_BYTES, Message, NAME_BYTES, peer};
 use crate::datagram::{self, Datagrams};
-use crate::datagram_socket::{NotSent, connect, ended};
+use crate::datagram_socket::{NotSent, connect, end, ended};
 use crate::glance::keep_time;
-use crate::net::{Conn, ConnectError, PeerClose, Program, Token};
+use crate::net::{Conn, ConnectError, Program, Token};
 
 /// Marks the token of a datagram socket.
 const MARK: u32 = 1 << 31;
@@ -296,7 +296,7 @@ impl<K: Kernel> Uring<K> {
         }
         let ended = outcome(entry.result()).err().and_then(ended);
         if let Some(ended) = ended.filter(|_| !closed) {
-            self.end_datagrams(program, conn, ended);
+            end(self, program, conn, ended);
         }
         match self.datagrams.live(conn.token) {
             Some(_) => self.datagrams.to_receive.push(index),
@@ -322,13 +322,6 @@ impl<K: Kernel> Uring<K> {
         self.arrivals.forget_latest();
         if self.glance.is_due(bytes.len()) {
             keep_time(self, program);
-        }
-    }
-
-    fn end_datagrams<P: Program>(&mut self, program: &mut P, conn: Conn, ended: PeerClose) {
-        program.handle_end(self, conn, ended);
-        if ended != PeerClose::Refused {
-            self.close_datagrams(conn.token);
         }
     }
 
@@ -370,7 +363,7 @@ impl<K: Kernel> Uring<K> {
             }
             (NotSent::PeerClose(ended), Some(_)) => {
                 self.datagrams.dropped += block.count() as u64;
-                self.end_datagrams(program, conn, ended);
+                end(self, program, conn, ended);
             }
             (NotSent::Later | NotSent::Dropped, Some(_)) => {
                 self.datagrams.dropped += block.count() as u64;

@@ -94,10 +94,8 @@ impl<P: Protocol> Generator<P> {
     /// Handles the end of the handshake: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, conn: Conn) {
         let now_ns = net.now_ns();
-        let Slot { tls, .. } = &mut self.slots[conn.key];
-        let Some(Secure { session, began_ns, .. }) = tls.as_deref() else {
-            return;
-        };
+        let tls = self.slots[conn.key].tls.as_deref();
+        let Some(Secure { session, began_ns, .. }) = tls else { return };
         let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);
         if self.pace.secured.is_none() {
             self.pace.secured = session.secured();

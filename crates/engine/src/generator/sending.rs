@@ -63,14 +63,11 @@ impl<P: Protocol> Generator<P> {
                 if free > 0 { self.take_step(key, index, free_ns, now_ns) } else { 0 }
             }
             Some((index, phase)) if phase.schedule.is_some() => {
-                {
-                    // A waiting slot has been free since it began to wait; one that was just
-                    // answered, from now.
-                    let state = &self.slots[key].state;
-                    let free_ns =
-                        if state.ready { state.ready_since_ns.min(now_ns) } else { now_ns };
-                    self.take_due(key, index, free - again, free_ns, now_ns)
-                }
+                // A waiting slot has been free since it began to wait; one that was just answered,
+                // from now.
+                let state = &self.slots[key].state;
+                let free_ns = if state.ready { state.ready_since_ns.min(now_ns) } else { now_ns };
+                self.take_due(key, index, free - again, free_ns, now_ns)
             }
             Some((_, phase)) if phase.concurrent().is_some() => 0,
             // A connection is filled again only when enough of it is free.
