@@ -125,9 +125,7 @@ impl<P: Protocol> Generator<P> {
                 self.pace.next_ns = now_ns + PROBE_LOOK_NS;
                 break;
             }
-            let Some(key) = self.pace.waiting.pop_front() else {
-                break;
-            };
+            let Some(key) = self.pace.waiting.pop_front() else { break };
             self.attempt(net, key);
             attempts += 1;
             self.pace.next_ns += self.config.connect_interval_ns;

@@ -36,9 +36,7 @@ impl<P: Protocol> Generator<P> {
             self.note_step_end(key);
         }
         let slot = &mut self.slots[key];
-        let ConnectionState::Open { token } = slot.state.connection else {
-            return;
-        };
+        let ConnectionState::Open { token } = slot.state.connection else { return };
         if self.config.connect_open {
             return self.send_opened(net, Conn { key, token });
         }
@@ -189,9 +187,7 @@ impl<P: Protocol> Generator<P> {
 
     #[inline]
     pub(super) fn write(&mut self, net: &mut impl Net, key: u32, count: usize) {
-        let ConnectionState::Open { token } = self.slots[key].state.connection else {
-            return;
-        };
+        let ConnectionState::Open { token } = self.slots[key].state.connection else { return };
         if count == 0 {
             return;
         }

@@ -56,9 +56,7 @@ pub(super) fn nothing_waits_beside_a_free_connection(played: &mut Played) -> Res
     let busy_ns = (2 * played.scenario.slowest_ns() + 10 * MS) as f64;
     each_phase(played, |Reported { done, .. }, meter| {
         let share = &played.front.assigned[done.phase].share;
-        let (Load::Open { .. }, Stop::After(ns)) = (&share.load, share.stop) else {
-            return Ok(());
-        };
+        let (Load::Open { .. }, Stop::After(ns)) = (&share.load, share.stop) else { return Ok(()) };
         let spent = done.data.is_some_and(|data| data.spent);
         let whole = meter.sessions.is_none() && !done.partial && !spent && share.idle == 0;
         if !whole || meter.scheduled == 0 || played.front.joined_ns.is_some() {
@@ -91,9 +89,7 @@ pub(super) fn a_latency_has_the_exchange_in_it(played: &mut Played) -> Result<()
     let group_ns = kernels.map(|kernel| kernel.seen.hand_over_most_ns).max().unwrap_or(0);
     each_phase(played, |_, meter| {
         let times = meter.times.clone().encoded();
-        let (Some(latency), Some(service)) = (times.latency, times.service) else {
-            return Ok(());
-        };
+        let (Some(latency), Some(service)) = (times.latency, times.service) else { return Ok(()) };
         // What holds for each request holds for each rank.
         let (latency, service) = (decoded(&latency), decoded(&service));
         for percent in 0..=100 {

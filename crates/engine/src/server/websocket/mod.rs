@@ -142,9 +142,7 @@ impl Server {
                 }
             }
         }
-        let State::Open(receiver, standing) = &mut connection.state else {
-            return Next::GoesOn;
-        };
+        let State::Open(receiver, standing) = &mut connection.state else { return Next::GoesOn };
         self.desk.begin_open(standing);
         let (mut close, mut asked) = (None, false);
         let (desk, limits) = (&mut self.desk, Limits::default());
@@ -158,9 +156,7 @@ impl Server {
             self.desk.watch.seen.malformed += 1;
             close = Some(error.close_code());
         }
-        let Some(code) = close else {
-            return Next::GoesOn;
-        };
+        let Some(code) = close else { return Next::GoesOn };
         // A connection that has broadcast in this round still gets that message, and its receipt,
         // before the close.
         if !self.desk.is_behind() {
@@ -381,9 +377,7 @@ impl Program for Server {
     #[inline]
     fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
         self.desk.watch.heard(net.now_ns(), conn.token);
-        let Some(mut connection) = self.connections[conn.key as usize].take() else {
-            return;
-        };
+        let Some(mut connection) = self.connections[conn.key as usize].take() else { return };
         self.desk.begin();
         let next = match connection.tls {
             None => {
