@@ -13,7 +13,6 @@ mod receiving;
 mod sending;
 
 use std::io;
-use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -377,25 +376,20 @@ impl<K: Calls> Net for Epoll<K> {
         self.spin.stay_awake_until(at_ns);
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError> {
         if to.transport == Transport::Datagram {
-            return self.connect_datagrams(key, to, from);
+            return self.connect_datagrams(key, to);
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd =
             rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
                 .map_err(connect_error)?;
         let connected = match to.address {
-            Address::Ip(to) => {
-                prepare(&fd, from)?;
+            Address::Ip(ip) => {
+                prepare(&fd, to.from)?;
                 shrink(&fd, self.slow.as_ref().and_then(|slow| slow.receive_buffer()));
-                self.target_ports.note(to.port());
-                self.calls.connect(&fd, to)
+                self.target_ports.note(ip.port());
+                self.calls.connect(&fd, ip)
             }
             Address::Unix(path) => {
                 SocketAddrUnix::new(&**path).and_then(|to| rustix::net::connect(&fd, &to))

@@ -1,6 +1,5 @@
 //! The interface between programs and drivers: the traits [`Program`] and [`Net`].
 
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,12 +155,7 @@ pub trait Net {
 
     /// Begins to connect; `key` comes back with every event of this socket. An error is immediate;
     /// a later one comes as `handle_connect_error`.
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError>;
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError>;
 
     /// Sends bytes; what the kernel does not take now is kept and sent later, in order.
     fn send(&mut self, token: Token, bytes: &[u8]);

@@ -7,9 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{
-    Address, Clock, Conn, Datagrams, Net, PeerClose, Program, Remote, Token, Transport,
-};
+use trueload_drive::{Address, Clock, Conn, Datagrams, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -59,9 +57,7 @@ impl HeldUp {
 
 impl Program for HeldUp {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token = net
-            .connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        let token = net.connect(7, self.to.over(Transport::Stream)).expect("somebody listens");
         if self.watched == Watched::WhenAsked {
             net.watch_arrivals(token);
         }
@@ -263,12 +259,7 @@ impl Crowd {
 impl Program for Crowd {
     fn handle_wake(&mut self, net: &mut impl Net) {
         for key in 0..Self::CALLERS {
-            net.connect(
-                key as u32,
-                Remote { address: &self.to, transport: Transport::Stream },
-                None,
-            )
-            .expect("somebody listens");
+            net.connect(key as u32, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 
@@ -370,8 +361,7 @@ impl Block {
 
 impl Program for Block {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(7, Remote { address: &self.to, transport: Transport::Datagram }, None)
-            .expect("it connects to anything");
+        net.connect(7, self.to.over(Transport::Datagram)).expect("it connects to anything");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

@@ -8,9 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use socket2::{Domain, Socket, Type};
-use trueload_drive::{
-    Address, Conn, ConnectError, Net, PeerClose, Program, Remote, Token, Transport,
-};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -42,9 +40,7 @@ struct Early {
 
 impl Program for Early {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token = net
-            .connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        let token = net.connect(7, self.to.over(Transport::Stream)).expect("somebody listens");
         let half = self.early.len() / 2;
         net.send(token, &self.early[..half]);
         net.send_shared(token, &self.early, half..self.early.len());

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use trueload_drive::{
-    Address, Conn, Datagrams, Listener, Net, Path, PeerClose, Program, Remote, Token, Transport,
+    Address, Conn, Datagrams, Listener, Net, Path, PeerClose, Program, Token, Transport,
 };
 
 use crate::shared::Kind;
@@ -98,8 +98,7 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token =
-            net.connect(7, Remote { address: &self.to, transport: Transport::Datagram }, None);
+        let token = net.connect(7, self.to.over(Transport::Datagram));
         self.token = Some(token.expect("a datagram socket connects to anything"));
     }
 
@@ -345,8 +344,7 @@ struct Closer {
 impl Program for Closer {
     fn handle_wake(&mut self, net: &mut impl Net) {
         self.opened += 1;
-        net.connect(0, Remote { address: &self.to, transport: Transport::Datagram }, None)
-            .expect("a socket");
+        net.connect(0, self.to.over(Transport::Datagram)).expect("a socket");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
@@ -403,8 +401,7 @@ struct Flooded {
 
 impl Program for Flooded {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Datagram }, None)
-            .expect("a socket");
+        net.connect(0, self.to.over(Transport::Datagram)).expect("a socket");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

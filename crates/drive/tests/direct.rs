@@ -5,7 +5,7 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use trueload_drive::{
-    Address, Clock, Conn, ConnectError, Listener, Net, PeerClose, Program, Remote, Settings, Token,
+    Address, Clock, Conn, ConnectError, Listener, Net, PeerClose, Program, Settings, Token,
     Transport, Uring,
 };
 
@@ -31,11 +31,7 @@ impl Crowd {
             let key = self.asked;
             self.asked += 1;
             self.received.push(0);
-            if let Err(why) = net.connect(
-                key,
-                Remote { address: &Address::Ip(self.to), transport: Transport::Stream },
-                None,
-            ) {
+            if let Err(why) = net.connect(key, Address::Ip(self.to).over(Transport::Stream)) {
                 self.refused.push(why);
             }
         }

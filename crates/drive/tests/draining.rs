@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{Address, Conn, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -44,8 +44,7 @@ impl Sender {
 
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(7, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

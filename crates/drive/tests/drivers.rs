@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{
-    Address, Coalescing, Conn, ConnectError, Listener, Net, PeerClose, Program, Remote, Token,
-    Transport,
+    Address, Coalescing, Conn, ConnectError, Listener, Net, PeerClose, Program, Token, Transport,
 };
 
 use crate::shared::Kind;
@@ -109,8 +108,7 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let connected =
-            net.connect(7, Remote { address: &self.to, transport: Transport::Stream }, None);
+        let connected = net.connect(7, self.to.over(Transport::Stream));
         self.refused = connected.err();
     }
 
@@ -174,12 +172,7 @@ impl Program for Rally {
     fn handle_wake(&mut self, net: &mut impl Net) {
         net.coalesce(self.coalescing);
         for key in 0..self.asked_ns.len() {
-            net.connect(
-                key as u32,
-                Remote { address: &self.to, transport: Transport::Stream },
-                None,
-            )
-            .expect("somebody listens");
+            net.connect(key as u32, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 
@@ -225,12 +218,7 @@ struct Torn {
 
 impl Program for Torn {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(
-            0,
-            Remote { address: &self.reading_paused, transport: Transport::Stream },
-            None,
-        )
-        .expect("somebody listens");
+        net.connect(0, self.reading_paused.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
@@ -238,8 +226,7 @@ impl Program for Torn {
             None => {
                 assert_eq!(conn.key, 0);
                 self.first = Some(conn.token);
-                net.connect(1, Remote { address: &self.other, transport: Transport::Stream }, None)
-                    .expect("somebody listens");
+                net.connect(1, self.other.over(Transport::Stream)).expect("somebody listens");
             }
             Some(first) => {
                 let much = Arc::clone(&self.much);
@@ -285,8 +272,7 @@ enum Leaving {
 
 impl Program for Leaver {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
@@ -307,8 +293,7 @@ impl Program for Leaver {
             Leaving::Finish => net.finish(conn.token),
         }
         if !self.to_leave.is_empty() {
-            net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-                .expect("somebody listens");
+            net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 

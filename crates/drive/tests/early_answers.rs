@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Conn, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -27,8 +27,7 @@ struct Asker {
 
 impl Program for Asker {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Conn, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -26,8 +26,7 @@ struct Sender {
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
         for key in 0..u32::from(SENDS) {
-            net.connect(key, Remote { address: &self.to, transport: Transport::Stream }, None)
-                .expect("somebody listens");
+            net.connect(key, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 

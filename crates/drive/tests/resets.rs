@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Conn, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -26,8 +26,7 @@ struct Sender {
 
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

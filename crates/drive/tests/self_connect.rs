@@ -29,7 +29,7 @@ impl Caller {
     fn call(&mut self, net: &mut impl Net) {
         let to = Address::Ip(SocketAddr::from((self.to, PORT)));
         while self.results.len() < self.to_call {
-            match net.connect(0, Remote { address: &to, transport: Transport::Stream }, self.from) {
+            match net.connect(0, Remote { from: self.from, ..to.over(Transport::Stream) }) {
                 Ok(_) => return,
                 Err(why) => self.results.push(Some(why)),
             }

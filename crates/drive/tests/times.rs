@@ -2,9 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use trueload_drive::{
-    Address, Conn, ConnectError, Net, PeerClose, Program, Remote, Token, Transport,
-};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -18,8 +16,7 @@ struct Metronome {
 
 impl Program for Metronome {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {

@@ -3,9 +3,7 @@
 
 use std::net::TcpListener;
 
-use trueload_drive::{
-    Address, Conn, ConnectError, Net, PeerClose, Program, Remote, Token, Transport,
-};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -25,8 +23,7 @@ struct Again {
 
 impl Again {
     fn connect(&self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("an attempt");
+        net.connect(0, self.to.over(Transport::Stream)).expect("an attempt");
     }
 }
 

@@ -2,7 +2,6 @@
 //! block that finds no room waits whole.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::epoll::EventFlags;
@@ -66,10 +65,9 @@ impl<K: Calls> Epoll<K> {
         &mut self,
         key: u32,
         to: Remote<'_>,
-        from: Option<IpAddr>,
     ) -> Result<Token, ConnectError> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = connect(to.address, from, flags)?;
+        let fd = connect(to, flags)?;
         self.add_datagrams(fd, key, true).map_err(crate::socket::connect_error)
     }
 

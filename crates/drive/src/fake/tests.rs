@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::*;
-use crate::{Address, Conn, ConnectError, Net, PeerClose, Remote, Token, Transport};
+use crate::{Address, Conn, ConnectError, Net, PeerClose, Token, Transport};
 
 /// Seeds of each test, unless `TRUELOAD_SEEDS` gives another number.
 const SEEDS: u64 = 250;
@@ -203,11 +203,7 @@ impl Crowd {
         for key in self.begun..most {
             let port = FIRST_PORT + key as u16;
             let to = Address::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-            let token = net.connect(
-                key as u32,
-                Remote { address: &to, transport: Transport::Stream },
-                None,
-            );
+            let token = net.connect(key as u32, to.over(Transport::Stream));
             self.callers[key].token = Some(token.expect("an attempt"));
             if self.callers[key].plan.asks_early {
                 self.ask(net, key);

@@ -4,7 +4,6 @@
 //! and the kernel takes each when it can. Datagram sockets have a table of their own; a mark in
 //! their tokens tells them apart from streams.
 
-use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use io_uring::cqueue::{self, more};
@@ -206,9 +205,8 @@ impl<K: Kernel> Uring<K> {
         &mut self,
         key: u32,
         to: Remote<'_>,
-        from: Option<IpAddr>,
     ) -> Result<Token, ConnectError> {
-        let fd = connect(to.address, from, SocketFlags::CLOEXEC)?;
+        let fd = connect(to, SocketFlags::CLOEXEC)?;
         let index = self.add_datagrams(fd, key, true)?;
         // The socket is ready, but the program is notified as for any other socket: with the next
         // batch.

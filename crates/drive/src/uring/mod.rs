@@ -27,7 +27,6 @@ mod tables;
 mod waiting;
 
 use std::io;
-use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -383,14 +382,9 @@ impl<K: Kernel> Net for Uring<K> {
         self.coalescing = coalescing;
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError> {
         if to.transport == Transport::Datagram {
-            return self.connect_datagrams(key, to, from);
+            return self.connect_datagrams(key, to);
         }
         // The socket is blocking: the ring waits for it by itself, and takes O_NONBLOCK as "do not
         // wait".
@@ -399,15 +393,15 @@ impl<K: Kernel> Net for Uring<K> {
             rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
                 .map_err(connect_error)?;
         let peer = match to.address {
-            Address::Ip(to) => {
-                prepare(&fd, from)?;
+            Address::Ip(ip) => {
+                prepare(&fd, to.from)?;
                 shrink(&fd, self.slow.as_ref().and_then(|slow| slow.receive_buffer()));
-                self.target_ports.note(to.port());
+                self.target_ports.note(ip.port());
                 // The kernel's later error for the connection could also mean that no port is left.
-                if !self.peers.iter().any(|peer| peer.as_socket() == Some(*to)) && !has_source(to) {
+                if !self.peers.iter().any(|peer| peer.as_socket() == Some(*ip)) && !has_source(ip) {
                     return Err(ConnectError::NoSource);
                 }
-                SockAddr::from(*to)
+                SockAddr::from(*ip)
             }
             Address::Unix(path) => SockAddr::unix(path).map_err(|_| ConnectError::Unreachable)?,
         };

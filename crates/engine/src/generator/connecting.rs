@@ -162,13 +162,13 @@ impl<P: Protocol> Generator<P> {
         let from = self.config.local_address(key);
         let state = &mut self.slots[key].state;
         let tried = &self.config.addresses[usize::from(state.address)];
-        let to = self.pace.address.as_ref().unwrap_or(tried);
+        let address = self.pace.address.as_ref().unwrap_or(tried);
         if state.connection != ConnectionState::Busy {
             state.attempted_ns = now_ns;
         }
         let deadline_ns = self.config.deadline_ns(state.attempted_ns);
-        let transport = self.codec.protocol.transport();
-        match net.connect(self.config.socket_key(key), Remote { address: to, transport }, from) {
+        let to = Remote { from, ..address.over(self.codec.protocol.transport()) };
+        match net.connect(self.config.socket_key(key), to) {
             Ok(token) => {
                 state.change(Event::Attempted(token));
                 state.until_ns = deadline_ns;
