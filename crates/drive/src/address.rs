@@ -1,7 +1,7 @@
 //! The address of a peer: an IP address with its port, or the path of a Unix socket.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -30,16 +30,23 @@ pub enum Transport {
     Datagram,
 }
 
-/// A peer to connect to.
+/// A peer to connect to, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote<'a> {
     /// Where it is.
     pub address: &'a Address,
     /// The kind of socket over which it is reached.
     pub transport: Transport,
+    /// The local address to connect from; none if any will do.
+    pub from: Option<IpAddr>,
 }
 
 impl Address {
+    /// The peer at this address, for connecting from any local one.
+    pub fn over(&self, transport: Transport) -> Remote<'_> {
+        Remote { address: self, transport, from: None }
+    }
+
     /// The address family of the sockets that reach it.
     pub fn socket_family(&self) -> AddressFamily {
         match self {

@@ -1,29 +1,25 @@
 //! Datagram sockets: created, bound and connected in the same way for both drivers.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType, sockopt};
 
-use crate::Address;
-use crate::net::{ConnectError, PeerClose};
+use crate::net::{Conn, ConnectError, Net, PeerClose, Program};
 use crate::socket::{bind_from, connect_error, set_option};
+use crate::{Address, Remote};
 
 /// The receive queue requested from the kernel, in bytes: a burst waits there while the thread is
 /// busy. The kernel grants at most `net.core.rmem_max`.
 const QUEUE_BYTES: usize = 4 << 20;
 
 /// Creates a socket that sends to one peer and receives from no other.
-pub(crate) fn connect(
-    to: &Address,
-    from: Option<IpAddr>,
-    flags: SocketFlags,
-) -> Result<OwnedFd, ConnectError> {
-    let Address::Ip(peer) = to else { return Err(ConnectError::Unreachable) };
-    let fd = make(to, flags).map_err(connect_error)?;
-    from.map_or(Ok(()), |from| bind_from(&fd, from))?;
+pub(crate) fn connect(to: Remote<'_>, flags: SocketFlags) -> Result<OwnedFd, ConnectError> {
+    let Address::Ip(peer) = to.address else { return Err(ConnectError::Unreachable) };
+    let fd = make(to.address, flags).map_err(connect_error)?;
+    to.from.map_or(Ok(()), |from| bind_from(&fd, from))?;
     rustix::net::connect(&fd, peer).map_err(connect_error)?;
     if is_connected_to_itself(&fd, peer).map_err(connect_error)? {
         return Err(ConnectError::Refused);
@@ -109,9 +105,18 @@ pub(crate) fn ended(errno: Errno) -> Option<PeerClose> {
     }
 }
 
+/// Tells the program of an end, and closes the socket unless it can go on ([`PeerClose::Refused`]).
+pub(crate) fn end(net: &mut impl Net, program: &mut impl Program, conn: Conn, ended: PeerClose) {
+    program.handle_end(net, conn, ended);
+    if ended != PeerClose::Refused {
+        net.close(conn.token);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Transport;
 
     #[test]
     fn what_an_error_means_for_a_block_depends_on_how_it_was_to_leave() {
@@ -134,7 +139,8 @@ mod tests {
         let Address::Ip(own) = &address else { panic!("it was bound to a port") };
         rustix::net::connect(&bound, own).expect("a datagram socket connects to anything");
         assert_eq!(is_connected_to_itself(&bound, own), Ok(true));
-        let other = connect(&address, None, SocketFlags::CLOEXEC).expect("another port");
+        let other =
+            connect(address.over(Transport::Datagram), SocketFlags::CLOEXEC).expect("another port");
         assert_eq!(is_connected_to_itself(&other, own), Ok(false));
     }
 }

@@ -13,7 +13,6 @@ mod receiving;
 mod sending;
 
 use std::io;
-use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ use crate::glance::Glance;
 use crate::host::run_in_short_slices;
 use crate::kernel::Linux;
 use crate::listener::Listener;
-use crate::net::{ConnectError, HandOver, Net, PeerClose, Program, Token};
+use crate::net::{Conn, ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Outbox;
 use crate::pace::{Direction, Slow};
 use crate::self_connect::TargetPorts;
@@ -233,7 +232,7 @@ impl<K: Calls> Epoll<K> {
 
     fn handle_socket<P: Program>(&mut self, program: &mut P, token: Token, flags: EventFlags) {
         let Some(socket) = self.live(token) else { return };
-        let key = socket.key;
+        let conn = Conn { key: socket.key, token };
         if socket.connecting {
             self.connected(program, token);
         }
@@ -245,7 +244,7 @@ impl<K: Calls> Epoll<K> {
             self.readable(program, token, flags.intersects(closing));
         }
         if flags.contains(EventFlags::OUT) && self.flush(token) {
-            program.handle_drained(self, key, token);
+            program.handle_drained(self, conn);
         }
     }
 
@@ -255,10 +254,10 @@ impl<K: Calls> Epoll<K> {
             && let Some((token, direction)) = slow.next_to_go_on(self.now_ns)
         {
             let Some(socket) = live(&mut self.sockets, token) else { continue };
-            let (key, closing) = (socket.key, socket.closing);
+            let (conn, closing) = (Conn { key: socket.key, token }, socket.closing);
             match direction {
                 Direction::Read => self.readable(program, token, closing),
-                Direction::Write if self.flush(token) => program.handle_drained(self, key, token),
+                Direction::Write if self.flush(token) => program.handle_drained(self, conn),
                 Direction::Write => {}
             }
         }
@@ -267,14 +266,14 @@ impl<K: Calls> Epoll<K> {
     fn connected<P: Program>(&mut self, program: &mut P, token: Token) {
         let Some(socket) = live(&mut self.sockets, token) else { return };
         socket.connecting = false;
-        let key = socket.key;
+        let conn = Conn { key: socket.key, token };
         match socket.fd.as_ref().map(|fd| self.calls.connected(fd)) {
             // An established connection gets a reset (a refused one gets another error). So the
             // peer accepted, and reset the connection before we looked.
             Some(Err(Errno::CONNRESET | Errno::PIPE)) => socket.failed = Some(PeerClose::Reset),
             Some(Err(errno)) => {
                 self.close(token);
-                program.handle_connect_error(self, key, token, connect_error(errno));
+                program.handle_connect_error(self, conn, connect_error(errno));
                 return;
             }
             Some(Ok(())) | None => {}
@@ -282,10 +281,10 @@ impl<K: Calls> Epoll<K> {
         let fd = self.sockets[token.index as usize].fd.as_ref();
         if fd.is_some_and(|fd| self.target_ports.is_own_peer(fd)) {
             self.reset(token);
-            program.handle_connect_error(self, key, token, ConnectError::Refused);
+            program.handle_connect_error(self, conn, ConnectError::Refused);
             return;
         }
-        program.handle_connected(self, key, token);
+        program.handle_connected(self, conn);
         self.end_if_asked(token);
     }
 
@@ -377,25 +376,20 @@ impl<K: Calls> Net for Epoll<K> {
         self.spin.stay_awake_until(at_ns);
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError> {
         if to.transport == Transport::Datagram {
-            return self.connect_datagrams(key, to, from);
+            return self.connect_datagrams(key, to);
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd =
             rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
                 .map_err(connect_error)?;
         let connected = match to.address {
-            Address::Ip(to) => {
-                prepare(&fd, from)?;
+            Address::Ip(ip) => {
+                prepare(&fd, to.from)?;
                 shrink(&fd, self.slow.as_ref().and_then(|slow| slow.receive_buffer()));
-                self.target_ports.note(to.port());
-                self.calls.connect(&fd, to)
+                self.target_ports.note(ip.port());
+                self.calls.connect(&fd, ip)
             }
             Address::Unix(path) => {
                 SocketAddrUnix::new(&**path).and_then(|to| rustix::net::connect(&fd, &to))
@@ -413,27 +407,23 @@ impl<K: Calls> Net for Epoll<K> {
 
     #[inline]
     fn send(&mut self, token: Token, bytes: &[u8]) {
-        match self.send_now(token, bytes) {
-            Some(count) if count < bytes.len() => {
-                if let Some(outbox) = self.outbox(token) {
-                    outbox.push(&bytes[count..]);
-                }
-                self.set_interest(token);
-            }
-            _ => {}
+        if let Some(count) = self.send_now(token, bytes)
+            && count < bytes.len()
+            && let Some(outbox) = self.outbox(token)
+        {
+            outbox.push(&bytes[count..]);
+            self.set_interest(token);
         }
     }
 
     #[inline]
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        match self.send_now(token, &bytes[range.clone()]) {
-            Some(count) if count < range.len() => {
-                if let Some(outbox) = self.outbox(token) {
-                    outbox.push_shared(bytes, range.start + count..range.end);
-                }
-                self.set_interest(token);
-            }
-            _ => {}
+        if let Some(count) = self.send_now(token, &bytes[range.clone()])
+            && count < range.len()
+            && let Some(outbox) = self.outbox(token)
+        {
+            outbox.push_shared(bytes, range.start + count..range.end);
+            self.set_interest(token);
         }
     }
 

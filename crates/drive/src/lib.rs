@@ -43,7 +43,7 @@ pub use host::{
     thread_wanted_ns, wake_precisely,
 };
 pub use listener::Listener;
-pub use net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
+pub use net::{Coalescing, Conn, ConnectError, HandOver, Net, PeerClose, Program, Token};
 pub use outbox::Outbox;
 pub use pace::Rates;
 pub use settings::{Choice, Settings};

@@ -1,6 +1,5 @@
 //! The interface between programs and drivers: the traits [`Program`] and [`Net`].
 
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +17,15 @@ pub struct Token {
     pub index: u32,
     /// Distinguishes the sockets that have used the place in turn.
     pub generation: u32,
+}
+
+/// The connection that an event is about, or the datagram socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conn {
+    /// The program's number for it.
+    pub key: u32,
+    /// The driver's socket for it.
+    pub token: Token,
 }
 
 /// The way a peer's side of a connection ended.
@@ -147,12 +155,7 @@ pub trait Net {
 
     /// Begins to connect; `key` comes back with every event of this socket. An error is immediate;
     /// a later one comes as `handle_connect_error`.
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError>;
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError>;
 
     /// Sends bytes; what the kernel does not take now is kept and sent later, in order.
     fn send(&mut self, token: Token, bytes: &[u8]);
@@ -260,45 +263,24 @@ pub trait Program {
     }
 
     /// Datagrams came. Never called for a program without datagram sockets.
-    fn handle_datagrams(
-        &mut self,
-        _net: &mut impl Net,
-        _key: u32,
-        _token: Token,
-        _datagrams: Datagrams<'_>,
-    ) {
-    }
+    fn handle_datagrams(&mut self, _net: &mut impl Net, _conn: Conn, _datagrams: Datagrams<'_>) {}
 
     /// The connection is established. Never called for a program that does not connect.
-    fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
+    fn handle_connected(&mut self, _net: &mut impl Net, _conn: Conn) {}
 
     /// The connection was not established; the token is closed.
-    fn handle_connect_error(
-        &mut self,
-        _net: &mut impl Net,
-        _key: u32,
-        _token: Token,
-        _why: ConnectError,
-    ) {
-    }
+    fn handle_connect_error(&mut self, _net: &mut impl Net, _conn: Conn, _why: ConnectError) {}
 
     /// Bytes came. With `ending`, more is known to follow at once, the peer's close or other bytes:
     /// these are not the last.
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        bytes: &[u8],
-        ending: bool,
-    );
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], ending: bool);
 
     /// Bytes had to wait ([`Net::queued_bytes`]), and the last of them has left. Not called for
     /// bytes that left at once, unless reading was held for them ([`Net::hold_reading`]).
-    fn handle_drained(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
+    fn handle_drained(&mut self, _net: &mut impl Net, _conn: Conn) {}
 
     /// The peer's side has ended; the token is still open for sending unless `Reset`.
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose);
 
     /// The time [`Program::wake_at_ns`] has come.
     fn handle_time(&mut self, net: &mut impl Net);

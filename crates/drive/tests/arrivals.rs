@@ -7,9 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{
-    Address, Clock, Datagrams, Net, PeerClose, Program, Remote, Token, Transport,
-};
+use trueload_drive::{Address, Clock, Conn, Datagrams, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -59,9 +57,7 @@ impl HeldUp {
 
 impl Program for HeldUp {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token = net
-            .connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        let token = net.connect(7, self.to.over(Transport::Stream)).expect("somebody listens");
         if self.watched == Watched::WhenAsked {
             net.watch_arrivals(token);
         }
@@ -72,14 +68,14 @@ impl Program for HeldUp {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         if self.watched == Watched::WhenConnected {
-            net.watch_arrivals(token);
+            net.watch_arrivals(conn.token);
         }
-        self.ask(net, token);
+        self.ask(net, conn.token);
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
         self.received.extend_from_slice(bytes);
         self.known.push((self.sending, net.arrived_ns()));
         if !self.received.len().is_multiple_of(self.answer_bytes) {
@@ -87,15 +83,15 @@ impl Program for HeldUp {
         }
         let rounds = self.received.len() / self.answer_bytes;
         if self.watched == Watched::AfterAnAnswer && rounds == 1 {
-            net.watch_arrivals(token);
-            net.watch_arrivals(token);
+            net.watch_arrivals(conn.token);
+            net.watch_arrivals(conn.token);
         }
         let stamped = self.known.iter().filter(|(_, arrived_ns)| arrived_ns.is_some()).count();
         let enough = if self.wants_stamps { stamped >= ROUNDS } else { rounds >= ROUNDS };
         if enough || rounds == ROUNDS_MOST {
-            net.end_sending(token);
+            net.end_sending(conn.token);
         } else {
-            self.ask(net, token);
+            self.ask(net, conn.token);
         }
     }
 
@@ -103,10 +99,10 @@ impl Program for HeldUp {
         self.outside |= net.arrived_ns().is_some();
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
         self.outside |= net.arrived_ns().is_some();
         self.ended = Some(ended);
-        net.close(token);
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}
@@ -263,12 +259,7 @@ impl Crowd {
 impl Program for Crowd {
     fn handle_wake(&mut self, net: &mut impl Net) {
         for key in 0..Self::CALLERS {
-            net.connect(
-                key as u32,
-                Remote { address: &self.to, transport: Transport::Stream },
-                None,
-            )
-            .expect("somebody listens");
+            net.connect(key as u32, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 
@@ -276,16 +267,16 @@ impl Program for Crowd {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        net.watch_arrivals(token);
-        self.tokens.push(token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.watch_arrivals(conn.token);
+        self.tokens.push(conn.token);
         if self.tokens.len() == Self::CALLERS {
             self.ask(net);
         }
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
-        self.received[key as usize] += bytes.len();
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        self.received[conn.key as usize] += bytes.len();
         self.unknown += usize::from(net.arrived_ns().is_none());
         if self.received.iter().sum::<usize>() < (self.rounds + 1) * Self::CALLERS {
             return;
@@ -298,7 +289,7 @@ impl Program for Crowd {
         }
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, ended: PeerClose) {
         unreachable!("the peer stays: {ended:?}")
     }
 
@@ -370,26 +361,25 @@ impl Block {
 
 impl Program for Block {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(7, Remote { address: &self.to, transport: Transport::Datagram }, None)
-            .expect("it connects to anything");
+        net.connect(7, self.to.over(Transport::Datagram)).expect("it connects to anything");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         if self.watched {
-            net.watch_arrivals(token);
+            net.watch_arrivals(conn.token);
         }
-        self.ask(net, token);
+        self.ask(net, conn.token);
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {
         unreachable!("these are no streams")
     }
 
-    fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, came: Datagrams<'_>) {
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, came: Datagrams<'_>) {
         self.known.push((self.sending, net.arrived_ns(), came.count()));
         let received: usize = self.known.iter().map(|(_, _, count)| count).sum();
         if !received.is_multiple_of(Self::DATAGRAMS) {
@@ -399,10 +389,10 @@ impl Program for Block {
         let enough = if self.watched { self.stamped() } else { rounds } >= ROUNDS;
         self.done = enough || rounds == ROUNDS_MOST;
         if self.done {
-            net.send_datagrams(token, Datagrams::one(b""));
+            net.send_datagrams(conn.token, Datagrams::one(b""));
             net.hand_over();
         } else {
-            self.ask(net, token);
+            self.ask(net, conn.token);
         }
     }
 
@@ -410,7 +400,7 @@ impl Program for Block {
         self.outside |= net.arrived_ns().is_some();
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, ended: PeerClose) {
         unreachable!("the peer stays: {ended:?}")
     }
 

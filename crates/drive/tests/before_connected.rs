@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use socket2::{Domain, Socket, Type};
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -40,9 +40,7 @@ struct Early {
 
 impl Program for Early {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token = net
-            .connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        let token = net.connect(7, self.to.over(Transport::Stream)).expect("somebody listens");
         let half = self.early.len() / 2;
         net.send(token, &self.early[..half]);
         net.send_shared(token, &self.early, half..self.early.len());
@@ -61,26 +59,26 @@ impl Program for Early {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        net.send(token, self.late);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.send(conn.token, self.late);
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         unreachable!("{why:?}")
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, bytes: &[u8], _: bool) {
         self.received.extend_from_slice(bytes);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        assert_eq!(net.queued_bytes(token), 0);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        assert_eq!(net.queued_bytes(conn.token), 0);
         self.drained += 1;
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
         self.ended = Some(ended);
-        net.close(token);
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

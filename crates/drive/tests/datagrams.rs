@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use trueload_drive::{
-    Address, Datagrams, Listener, Net, Path, PeerClose, Program, Remote, Token, Transport,
+    Address, Conn, Datagrams, Listener, Net, Path, PeerClose, Program, Token, Transport,
 };
 
 use crate::shared::Kind;
@@ -98,8 +98,7 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let token =
-            net.connect(7, Remote { address: &self.to, transport: Transport::Datagram }, None);
+        let token = net.connect(7, self.to.over(Transport::Datagram));
         self.token = Some(token.expect("a datagram socket connects to anything"));
     }
 
@@ -107,33 +106,27 @@ impl Program for Caller {
         unreachable!("nobody connects to a caller")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        assert_eq!((key, Some(token)), (7, self.token));
-        self.batches.iter().for_each(|batch| net.send_datagrams(token, batch.datagrams()));
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        assert_eq!((conn.key, Some(conn.token)), (7, self.token));
+        self.batches.iter().for_each(|batch| net.send_datagrams(conn.token, batch.datagrams()));
         self.dropped = net.dropped_datagrams();
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {
         unreachable!("these are no streams")
     }
 
-    fn handle_datagrams(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        came: Datagrams<'_>,
-    ) {
-        assert_eq!((key, Some(token), came.path), (7, self.token, None));
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, came: Datagrams<'_>) {
+        assert_eq!((conn.key, Some(conn.token), came.path), (7, self.token, None));
         self.received.extend(came.iter().map(<[u8]>::to_vec));
         self.marks.push(came.ecn);
         self.dropped = net.dropped_datagrams();
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
         self.ended = Some(ended);
-        net.close(token);
-        net.send_datagrams(token, Datagrams::one(b"nobody hears this"));
+        net.close(conn.token);
+        net.send_datagrams(conn.token, Datagrams::one(b"nobody hears this"));
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}
@@ -173,26 +166,20 @@ impl Program for Server {
         unreachable!("datagrams are not accepted")
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {
         unreachable!("these are no streams")
     }
 
-    fn handle_datagrams(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        came: Datagrams<'_>,
-    ) {
-        assert_eq!((key, Some(token)), (3, self.bound));
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, came: Datagrams<'_>) {
+        assert_eq!((conn.key, Some(conn.token)), (3, self.bound));
         let Path { peer, local } = came.path.expect("a bound socket hears everybody");
         *self.by_peer.entry(peer).or_default() += came.count();
         self.locals.push(local);
         self.left = self.left.saturating_sub(came.count());
-        net.send_datagrams(token, came);
+        net.send_datagrams(conn.token, came);
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, ended: PeerClose) {
         unreachable!("a bound socket does not end: {ended:?}")
     }
 
@@ -357,32 +344,31 @@ struct Closer {
 impl Program for Closer {
     fn handle_wake(&mut self, net: &mut impl Net) {
         self.opened += 1;
-        net.connect(0, Remote { address: &self.to, transport: Transport::Datagram }, None)
-            .expect("a socket");
+        net.connect(0, self.to.over(Transport::Datagram)).expect("a socket");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         for number in 0..8 {
-            net.send_datagrams(token, Datagrams::one(&[number; 100]));
+            net.send_datagrams(conn.token, Datagrams::one(&[number; 100]));
         }
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {}
 
-    fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, _: Datagrams<'_>) {
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, _: Datagrams<'_>) {
         self.received += 1;
-        net.finish(token);
-        net.send_datagrams(token, Datagrams::one(b"nobody hears this"));
+        net.finish(conn.token);
+        net.send_datagrams(conn.token, Datagrams::one(b"nobody hears this"));
         if self.opened < 50 {
             self.handle_wake(net);
         }
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {}
 
     fn handle_time(&mut self, _: &mut impl Net) {}
 
@@ -415,32 +401,31 @@ struct Flooded {
 
 impl Program for Flooded {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Datagram }, None)
-            .expect("a socket");
+        net.connect(0, self.to.over(Transport::Datagram)).expect("a socket");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        net.send_datagrams(token, Datagrams::one(b"flood"));
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.send_datagrams(conn.token, Datagrams::one(b"flood"));
         net.hand_over();
         self.over.recv().expect("the flood is over");
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {}
 
-    fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, came: Datagrams<'_>) {
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, came: Datagrams<'_>) {
         if self.received == 0 {
-            net.send_datagrams(token, Datagrams::one(b"end"));
+            net.send_datagrams(conn.token, Datagrams::one(b"end"));
         }
         self.received += came.count() as u64;
         self.ended |= came.iter().any(|datagram| datagram == b"end");
         self.overflowed = net.overflowed_datagrams();
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {}
 
     fn handle_time(&mut self, _: &mut impl Net) {}
 

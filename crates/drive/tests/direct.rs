@@ -5,7 +5,7 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use trueload_drive::{
-    Address, Clock, ConnectError, Listener, Net, PeerClose, Program, Remote, Settings, Token,
+    Address, Clock, Conn, ConnectError, Listener, Net, PeerClose, Program, Settings, Token,
     Transport, Uring,
 };
 
@@ -31,11 +31,7 @@ impl Crowd {
             let key = self.asked;
             self.asked += 1;
             self.received.push(0);
-            if let Err(why) = net.connect(
-                key,
-                Remote { address: &Address::Ip(self.to), transport: Transport::Stream },
-                None,
-            ) {
+            if let Err(why) = net.connect(key, Address::Ip(self.to).over(Transport::Stream)) {
                 self.refused.push(why);
             }
         }
@@ -51,27 +47,27 @@ impl Program for Crowd {
         unreachable!("nobody connects to a crowd")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        net.send(token, &key.to_ne_bytes());
-        if key.is_multiple_of(HALVES_EVERY) {
-            net.end_sending(token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.send(conn.token, &conn.key.to_ne_bytes());
+        if conn.key.is_multiple_of(HALVES_EVERY) {
+            net.end_sending(conn.token);
         }
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         self.refused.push(why);
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
-        assert_eq!(bytes, key.to_ne_bytes(), "the bytes of another connection");
-        self.received[key as usize] += 1;
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        assert_eq!(bytes, conn.key.to_ne_bytes(), "the bytes of another connection");
+        self.received[conn.key as usize] += 1;
         self.connect(net);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        let answered = ended == PeerClose::Fin && key.is_multiple_of(HALVES_EVERY);
-        assert!(answered, "the server ended connection {key}: {ended:?}");
-        net.close(token);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        let answered = ended == PeerClose::Fin && conn.key.is_multiple_of(HALVES_EVERY);
+        assert!(answered, "the server ended {conn:?}: {ended:?}");
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}
@@ -102,12 +98,12 @@ impl Program for Echo {
         self.accepted
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
-        net.send(token, bytes);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        net.send(conn.token, bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
-        net.finish(token);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
+        net.finish(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -44,33 +44,32 @@ impl Sender {
 
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(7, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(7, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        self.send(net, token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.send(net, conn.token);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        assert_eq!(key, 7);
-        self.queued_when_drained.push(net.queued_bytes(token));
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        assert_eq!(conn.key, 7);
+        self.queued_when_drained.push(net.queued_bytes(conn.token));
         if self.queued_when_drained.len() < TIMES {
-            self.send(net, token);
+            self.send(net, conn.token);
         } else {
             // The rest may still be in flight.
-            net.finish(token);
+            net.finish(conn.token);
             self.done = true;
         }
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {}
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {}
 
     fn handle_time(&mut self, _: &mut impl Net) {}
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{
-    Address, Coalescing, ConnectError, Listener, Net, PeerClose, Program, Remote, Token, Transport,
+    Address, Coalescing, Conn, ConnectError, Listener, Net, PeerClose, Program, Token, Transport,
 };
 
 use crate::shared::Kind;
@@ -108,37 +108,36 @@ impl Caller {
 
 impl Program for Caller {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        let connected =
-            net.connect(7, Remote { address: &self.to, transport: Transport::Stream }, None);
+        let connected = net.connect(7, self.to.over(Transport::Stream));
         self.refused = connected.err();
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        assert_eq!(key, 7);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        assert_eq!(conn.key, 7);
         let shared = Arc::clone(&self.shared);
-        net.send_shared(token, &shared, 0..shared.len());
-        net.send(token, &self.then);
+        net.send_shared(conn.token, &shared, 0..shared.len());
+        net.send(conn.token, &self.then);
         if self.half {
-            net.end_sending(token);
+            net.end_sending(conn.token);
         }
-        self.stale = Some(token);
+        self.stale = Some(conn.token);
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         self.refused = Some(why);
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, bytes: &[u8], _: bool) {
         self.received.extend_from_slice(bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
         self.ended = Some(ended);
-        net.close(token);
+        net.close(conn.token);
         // A token outlives its socket harmlessly.
-        net.send(token, b"nobody hears this");
-        net.finish(token);
-        net.close(token);
+        net.send(conn.token, b"nobody hears this");
+        net.finish(conn.token);
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}
@@ -173,28 +172,23 @@ impl Program for Rally {
     fn handle_wake(&mut self, net: &mut impl Net) {
         net.coalesce(self.coalescing);
         for key in 0..self.asked_ns.len() {
-            net.connect(
-                key as u32,
-                Remote { address: &self.to, transport: Transport::Stream },
-                None,
-            )
-            .expect("somebody listens");
+            net.connect(key as u32, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.asked_ns[key as usize] = net.now_ns();
-        net.send(token, b"?");
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.asked_ns[conn.key as usize] = net.now_ns();
+        net.send(conn.token, b"?");
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, _: &[u8], _: bool) {
-        let asked_ns = std::mem::replace(&mut self.asked_ns[key as usize], net.now_ns());
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, _: &[u8], _: bool) {
+        let asked_ns = std::mem::replace(&mut self.asked_ns[conn.key as usize], net.now_ns());
         self.late += usize::from(net.now_ns() - asked_ns > LATE_NS);
         self.to_ask = self.to_ask.saturating_sub(1);
-        net.send(token, b"?");
+        net.send(conn.token, b"?");
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         unreachable!("the peer answers until it is left")
     }
 
@@ -224,36 +218,30 @@ struct Torn {
 
 impl Program for Torn {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(
-            0,
-            Remote { address: &self.reading_paused, transport: Transport::Stream },
-            None,
-        )
-        .expect("somebody listens");
+        net.connect(0, self.reading_paused.over(Transport::Stream)).expect("somebody listens");
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         match self.first {
             None => {
-                assert_eq!(key, 0);
-                self.first = Some(token);
-                net.connect(1, Remote { address: &self.other, transport: Transport::Stream }, None)
-                    .expect("somebody listens");
+                assert_eq!(conn.key, 0);
+                self.first = Some(conn.token);
+                net.connect(1, self.other.over(Transport::Stream)).expect("somebody listens");
             }
             Some(first) => {
                 let much = Arc::clone(&self.much);
                 net.send_shared(first, &much, 0..much.len());
-                net.send(token, b"?");
+                net.send(conn.token, b"?");
             }
         }
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, key: u32, _: Token, _: &[u8], _: bool) {
-        assert_eq!(key, 1);
+    fn handle_input(&mut self, _: &mut impl Net, conn: Conn, _: &[u8], _: bool) {
+        assert_eq!(conn.key, 1);
         self.answered = true;
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         unreachable!("both peers stay")
     }
 
@@ -284,34 +272,32 @@ enum Leaving {
 
 impl Program for Leaver {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         self.asked = 1;
-        net.send(token, b"?");
+        net.send(conn.token, b"?");
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, _: &[u8], _: bool) {
         const ASKED_OF_EACH: usize = 5;
         if self.asked < ASKED_OF_EACH {
             self.asked += 1;
-            net.send(token, b"?");
+            net.send(conn.token, b"?");
             return;
         }
         match self.to_leave.pop().expect("one more to leave") {
-            Leaving::Close => net.close(token),
-            Leaving::Reset => net.reset(token),
-            Leaving::Finish => net.finish(token),
+            Leaving::Close => net.close(conn.token),
+            Leaving::Reset => net.reset(conn.token),
+            Leaving::Finish => net.finish(conn.token),
         }
         if !self.to_leave.is_empty() {
-            net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-                .expect("somebody listens");
+            net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         unreachable!("the peer answers until it is left")
     }
 
@@ -340,15 +326,15 @@ impl Program for Echo {
         3
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
-        assert_eq!(key, 3);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        assert_eq!(conn.key, 3);
         let part = bytes.len().min(self.most - self.echoed);
-        net.send(token, &bytes[..part]);
+        net.send(conn.token, &bytes[..part]);
         self.echoed += part;
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
-        net.finish(token);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
+        net.finish(conn.token);
         self.over = true;
     }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -27,26 +27,25 @@ struct Asker {
 
 impl Program for Asker {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         for _ in 0..2 {
-            net.send_shared(token, &self.much, 0..self.much.len());
+            net.send_shared(conn.token, &self.much, 0..self.much.len());
         }
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, _: &[u8], _: bool) {
-        self.queued = net.queued_bytes(token);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, _: &[u8], _: bool) {
+        self.queued = net.queued_bytes(conn.token);
         self.received = true;
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         panic!("the answer was not heard");
     }
 

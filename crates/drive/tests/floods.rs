@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
-use trueload_drive::{Address, Listener, Net, PeerClose, Program, Token};
+use trueload_drive::{Address, Conn, Listener, Net, PeerClose, Program, Token};
 
 use crate::shared::Kind;
 
@@ -29,15 +29,15 @@ impl Program for Clerk {
         token.index
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, bytes: &[u8], _: bool) {
         self.received += bytes.len();
         self.since += bytes.len();
         self.most = self.most.max(self.since);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
         self.ended += 1;
-        net.close(token);
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {

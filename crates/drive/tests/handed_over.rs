@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -26,8 +26,7 @@ struct Sender {
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
         for key in 0..u32::from(SENDS) {
-            net.connect(key, Remote { address: &self.to, transport: Transport::Stream }, None)
-                .expect("somebody listens");
+            net.connect(key, self.to.over(Transport::Stream)).expect("somebody listens");
         }
     }
 
@@ -35,8 +34,8 @@ impl Program for Sender {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        self.tokens.push(token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.tokens.push(conn.token);
         if self.tokens.len() < usize::from(SENDS) {
             return;
         }
@@ -61,9 +60,9 @@ impl Program for Sender {
         self.done = true;
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {}
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {}
 
     fn handle_time(&mut self, _: &mut impl Net) {}
 

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Listener, Net, PeerClose, Program, Token};
+use trueload_drive::{Address, Conn, Listener, Net, PeerClose, Program, Token};
 
 use crate::shared::Kind;
 
@@ -40,11 +40,11 @@ impl Program for Holder {
         token.index
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
         if let Some(held) = self.held.take() {
-            assert!(!net.hold_reading(token), "nothing is to be sent");
-            net.send(token, &vec![7; MUCH]);
-            self.holds = net.hold_reading(token);
+            assert!(!net.hold_reading(conn.token), "nothing is to be sent");
+            net.send(conn.token, &vec![7; MUCH]);
+            self.holds = net.hold_reading(conn.token);
             assert!(self.holds);
             held.send(()).expect("the peer waits");
         } else if self.holds {
@@ -54,15 +54,15 @@ impl Program for Holder {
         }
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
         self.drained += 1;
-        self.holds = net.hold_reading(token);
+        self.holds = net.hold_reading(conn.token);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
         assert!(!self.holds, "the end comes behind what was held");
         self.ended = true;
-        net.close(token);
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}
@@ -111,14 +111,14 @@ impl Program for Echo {
         token.index
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
-        net.send(token, bytes);
-        self.unsent_most = self.unsent_most.max(net.unsent_bytes(token));
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        net.send(conn.token, bytes);
+        self.unsent_most = self.unsent_most.max(net.unsent_bytes(conn.token));
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
         self.ended = true;
-        net.close(token);
+        net.close(conn.token);
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}

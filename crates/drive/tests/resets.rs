@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -26,23 +26,22 @@ struct Sender {
 
 impl Program for Sender {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        net.send_shared(token, &self.much, 0..MUCH);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.send_shared(conn.token, &self.much, 0..MUCH);
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, bytes: &[u8], _: bool) {
         self.received.extend_from_slice(bytes);
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, ended: PeerClose) {
         self.ended = Some(ended);
     }
 

@@ -7,7 +7,9 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{
+    Address, Conn, ConnectError, Net, PeerClose, Program, Remote, Token, Transport,
+};
 
 use crate::shared::Kind;
 
@@ -27,7 +29,7 @@ impl Caller {
     fn call(&mut self, net: &mut impl Net) {
         let to = Address::Ip(SocketAddr::from((self.to, PORT)));
         while self.results.len() < self.to_call {
-            match net.connect(0, Remote { address: &to, transport: Transport::Stream }, self.from) {
+            match net.connect(0, Remote { from: self.from, ..to.over(Transport::Stream) }) {
                 Ok(_) => return,
                 Err(why) => self.results.push(Some(why)),
             }
@@ -49,20 +51,20 @@ impl Program for Caller {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        net.reset(token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        net.reset(conn.token);
         self.note(net, None);
     }
 
-    fn handle_connect_error(&mut self, net: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, net: &mut impl Net, _: Conn, why: ConnectError) {
         self.note(net, Some(why));
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {
         unreachable!("it says nothing that could come back")
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         unreachable!("nobody is there to end it")
     }
 

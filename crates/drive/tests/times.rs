@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -16,27 +16,26 @@ struct Metronome {
 
 impl Program for Metronome {
     fn handle_wake(&mut self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("somebody listens");
+        net.connect(0, self.to.over(Transport::Stream)).expect("somebody listens");
     }
 
     fn handle_accepted(&mut self, _: &mut impl Net, _: Token) -> u32 {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        (self.token, self.next_ns) = (Some(token), net.now_ns());
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        (self.token, self.next_ns) = (Some(conn.token), net.now_ns());
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         unreachable!("{why:?}")
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {
         unreachable!("nobody answers")
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {
         unreachable!("the peer stays")
     }
 

@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Program, Token, Transport};
 
 use crate::shared::Kind;
 
@@ -23,8 +23,7 @@ struct Again {
 
 impl Again {
     fn connect(&self, net: &mut impl Net) {
-        net.connect(0, Remote { address: &self.to, transport: Transport::Stream }, None)
-            .expect("an attempt");
+        net.connect(0, self.to.over(Transport::Stream)).expect("an attempt");
     }
 }
 
@@ -37,7 +36,7 @@ impl Program for Again {
         unreachable!("nobody connects here")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
         for old in &self.tokens {
             net.send(*old, b"to nobody");
             net.end_sending(*old);
@@ -46,25 +45,25 @@ impl Program for Again {
             net.finish(*old);
             assert_eq!(net.queued_bytes(*old), 0);
         }
-        self.tokens.push(token);
-        net.send(token, b"x");
+        self.tokens.push(conn.token);
+        net.send(conn.token, b"x");
     }
 
-    fn handle_connect_error(&mut self, _: &mut impl Net, _: u32, _: Token, why: ConnectError) {
+    fn handle_connect_error(&mut self, _: &mut impl Net, _: Conn, why: ConnectError) {
         panic!("{why:?}");
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
-        assert_eq!((bytes, Some(&token)), (&b"x"[..], self.tokens.last()));
-        net.close(token);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        assert_eq!((bytes, Some(&conn.token)), (&b"x"[..], self.tokens.last()));
+        net.close(conn.token);
         self.done = self.tokens.len() == TIMES;
         if !self.done {
             self.connect(net);
         }
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
-        panic!("{token:?} has ended: {ended:?}");
+    fn handle_end(&mut self, _: &mut impl Net, conn: Conn, ended: PeerClose) {
+        panic!("{conn:?} has ended: {ended:?}");
     }
 
     fn handle_time(&mut self, _: &mut impl Net) {}

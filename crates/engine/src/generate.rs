@@ -196,9 +196,7 @@ impl Role {
     /// Hands the next phase to the threads as soon as its start is known.
     fn dispatch(&mut self) {
         while self.ready_sent && self.connected.len() == self.reporters() {
-            let Some(next) = self.waiting.front() else {
-                return;
-            };
+            let Some(next) = self.waiting.front() else { return };
             let quiet = self.phases.iter().all(|phase| phase.over);
             let connections = next.connections.unwrap_or(self.connections);
             if connections != self.connections {
@@ -229,9 +227,7 @@ impl Role {
     }
 
     fn begin(&mut self, start_ns: u64) {
-        let Some(next) = self.waiting.pop_front() else {
-            return;
-        };
+        let Some(next) = self.waiting.pop_front() else { return };
         let recording = self.blobs.replay().map(|replay| &replay.recording);
         let load = plan::load(&next.load, recording);
         let share = PhaseShare {

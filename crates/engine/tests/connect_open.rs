@@ -13,7 +13,7 @@ use trueload_engine::generator::{
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_meter::{Class, Lazy, Openings};
 
-use crate::common::{Wire, config, done, generator, run_to, token};
+use crate::common::{Wire, config, conn, done, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 100 * MS;
@@ -64,15 +64,15 @@ impl Play {
     }
 
     fn connected(&mut self, key: u32, connection: u32) {
-        self.generator.handle_connected(&mut self.wire, key, token(connection));
+        self.generator.handle_connected(&mut self.wire, conn(key, connection));
         self.generator.handle_batch_end(&mut self.wire);
     }
 
     /// The answer comes, and the end of the connection behind it.
     fn answer(&mut self, key: u32, connection: u32) {
-        let token = token(connection);
-        self.generator.handle_input(&mut self.wire, key, token, OK, true);
-        self.generator.handle_end(&mut self.wire, key, token, PeerClose::Fin);
+        let conn = conn(key, connection);
+        self.generator.handle_input(&mut self.wire, conn, OK, true);
+        self.generator.handle_end(&mut self.wire, conn, PeerClose::Fin);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -152,7 +152,7 @@ fn an_arrival_that_finds_no_free_slot_waits_and_its_time_runs() {
 fn a_connection_that_fails_charges_its_own_request_and_holds_up_no_other() {
     let mut play = Play::begin(2, Stop::After(40 * MS));
     play.at(0);
-    play.generator.handle_connect_error(&mut play.wire, 0, token(1), ConnectError::Refused);
+    play.generator.handle_connect_error(&mut play.wire, conn(0, 1), ConnectError::Refused);
     play.at(11);
     play.connected(1, 2);
     // From here on there is no local port left.

@@ -10,7 +10,7 @@ use trueload_engine::generator::{
 use trueload_wire::echo::Messages;
 use trueload_wire::exchange::{Disposition, Outcome, Output};
 
-use crate::common::{Wire, config, generator, token};
+use crate::common::{Wire, config, conn, generator};
 
 const MS: u64 = 1_000_000;
 
@@ -91,23 +91,23 @@ fn a_handshake_takes_datagrams_and_what_a_batch_gives_to_send_leaves_at_its_end(
     let mut wire = Wire { now_ns: MS, ..Wire::default() };
     commands.send(Command::Connections(1)).expect("it listens");
     generator.handle_wake(&mut wire);
-    generator.handle_connected(&mut wire, 0, token(0));
+    generator.handle_connected(&mut wire, conn(0, 0));
     assert_eq!(wire.take_sent()[0].text(), "hello");
     // Not open yet: its handshake is acknowledged all the same, a block for each batch.
     for (batch, datagrams) in [(&[0][..], 1), (&[0, 1, 2][..], 3)] {
         for _ in 0..datagrams {
-            generator.handle_datagrams(&mut wire, 0, token(0), Datagrams::one(b"wait"));
+            generator.handle_datagrams(&mut wire, conn(0, 0), Datagrams::one(b"wait"));
         }
         assert_eq!(wire.blocks, 1, "nothing leaves within a batch");
         generator.handle_batch_end(&mut wire);
         assert_eq!((wire.bytes(), wire.blocks), (batch.to_vec(), 2));
         (wire.sent, wire.blocks) = (Vec::new(), 1);
     }
-    generator.handle_datagrams(&mut wire, 0, token(0), Datagrams::one(b"ok"));
+    generator.handle_datagrams(&mut wire, conn(0, 0), Datagrams::one(b"ok"));
     generator.handle_batch_end(&mut wire);
     assert_eq!((wire.bytes(), wire.blocks), (vec![0], 2), "open, and the same");
     // What is left of a closed connection goes nowhere.
-    generator.handle_datagrams(&mut wire, 0, token(0), Datagrams::one(b"more"));
+    generator.handle_datagrams(&mut wire, conn(0, 0), Datagrams::one(b"more"));
     commands.send(Command::Stop).expect("it listens");
     generator.handle_wake(&mut wire);
     generator.handle_batch_end(&mut wire);

@@ -20,7 +20,7 @@ use trueload_wire::http2::frame::write_block;
 use trueload_wire::http2::request::Template;
 use trueload_wire::http2::settings::{self, parameter};
 
-use crate::common::{Sent, Wire, config, done, generator, run_to, token};
+use crate::common::{Sent, Wire, config, conn, done, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 100 * MS;
@@ -194,7 +194,7 @@ impl<P: Protocol> Play<P> {
         };
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
-        play.generator.handle_connected(&mut play.wire, 0, token(0));
+        play.generator.handle_connected(&mut play.wire, conn(0, 0));
         commands.send(Command::Phase(share)).expect("it listens");
         play.generator.handle_wake(&mut play.wire);
         play.at(2 * MS);
@@ -208,7 +208,7 @@ impl<P: Protocol> Play<P> {
 
     fn receive(&mut self, connection: u32, bytes: &[u8]) {
         let input = &mut self.wire;
-        self.generator.handle_input(input, 0, token(connection), bytes, false);
+        self.generator.handle_input(input, conn(0, connection), bytes, false);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -271,7 +271,7 @@ fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty()
     // The peer's end is waited for, as behind an announced close; nobody ends it, so we do.
     play.at(60 * MS);
     assert_eq!((play.wire.attempts.len(), &play.wire.closed[..]), (2, &[0][..]));
-    play.generator.handle_connected(&mut play.wire, 0, token(1));
+    play.generator.handle_connected(&mut play.wire, conn(0, 1));
     play.generator.handle_batch_end(&mut play.wire);
     assert_eq!(play.sent(), [(1, 0), (1, 1)], "asked on the next one");
     let meter = play.end().meter;

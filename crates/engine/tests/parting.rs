@@ -12,7 +12,7 @@ use trueload_engine::generator::{
 };
 use trueload_load::{Arrivals, Load, Stage, Stop};
 
-use crate::common::{Wire, config, done, generator, run_to, token};
+use crate::common::{Wire, config, conn, done, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 100 * MS;
@@ -44,7 +44,7 @@ impl Play {
         play.tell(Command::Connections(SLOTS));
         play.run_to(START_NS - MS);
         for key in 0..play.wire.attempts.len() as u32 {
-            play.generator.handle_connected(&mut play.wire, key, token(key));
+            play.generator.handle_connected(&mut play.wire, conn(key, key));
         }
         let share = PhaseShare {
             load: load.clone(),
@@ -79,7 +79,7 @@ impl Play {
         let asked: Vec<u32> = self.sent().skip(self.answered).map(|(_, who)| who).collect();
         self.answered += asked.len();
         for index in asked {
-            self.generator.handle_input(&mut self.wire, index, token(index), OK, false);
+            self.generator.handle_input(&mut self.wire, conn(index, index), OK, false);
         }
         self.generator.handle_batch_end(&mut self.wire);
     }

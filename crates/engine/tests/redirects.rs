@@ -13,7 +13,7 @@ use trueload_load::{Load, Stop};
 use trueload_meter::{Class, index};
 use trueload_wire::message::{Request, Rules};
 
-use crate::common::{Wire, config, generator, run_to, token};
+use crate::common::{Wire, config, conn, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 2 * MS;
@@ -89,7 +89,7 @@ impl Play {
 
     fn connected(&mut self, index: u32) {
         self.generator.handle_time(&mut self.wire);
-        self.generator.handle_connected(&mut self.wire, 0, token(index));
+        self.generator.handle_connected(&mut self.wire, conn(0, index));
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -101,7 +101,7 @@ impl Play {
 
     fn receive_on(&mut self, index: u32, at_ms: u64, bytes: &str) {
         self.at(at_ms);
-        self.generator.handle_input(&mut self.wire, 0, token(index), bytes.as_bytes(), false);
+        self.generator.handle_input(&mut self.wire, conn(0, index), bytes.as_bytes(), false);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -246,7 +246,7 @@ fn each_hop_has_a_connection_of_its_own_even_if_the_server_would_keep_it() {
         let index = connection as u32;
         play.receive_on(index, at_ms, &redirect(302, location));
         assert_eq!(play.wire.sent.len(), connection + 1, "nothing more on this connection");
-        play.generator.handle_end(&mut play.wire, 0, token(index), PeerClose::Fin);
+        play.generator.handle_end(&mut play.wire, conn(0, index), PeerClose::Fin);
         play.generator.handle_batch_end(&mut play.wire);
         play.at(at_ms + 10);
         play.connected(index + 1);
@@ -264,10 +264,10 @@ fn a_request_that_fails_with_its_next_connection_is_kept_no_longer() {
     let mut play = Play::begin_closing(GET, 3, true);
     play.receive(10, &redirect(302, "/d"));
     assert_eq!(play.generator.footprint().requests, 1, "it waits for its next connection");
-    play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Fin);
+    play.generator.handle_end(&mut play.wire, conn(0, 0), PeerClose::Fin);
     play.generator.handle_batch_end(&mut play.wire);
     play.at(20);
-    play.generator.handle_connect_error(&mut play.wire, 0, token(1), ConnectError::Refused);
+    play.generator.handle_connect_error(&mut play.wire, conn(0, 1), ConnectError::Refused);
     play.generator.handle_batch_end(&mut play.wire);
     assert_eq!(play.generator.footprint().bytes, 0, "nobody asks it any more");
 }
@@ -283,7 +283,7 @@ fn a_chain_goes_on_over_the_next_connection_and_its_time_runs_on() {
         play.receive(10, &answer);
         // In the last case the server ends a kept connection under the hop.
         play.at(if ends { 10 } else { 20 });
-        play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Fin);
+        play.generator.handle_end(&mut play.wire, conn(0, 0), PeerClose::Fin);
         play.generator.handle_batch_end(&mut play.wire);
         play.at(40);
         assert_eq!(play.wire.attempts.len(), 2, "{answer}");

@@ -15,7 +15,7 @@ use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
 use trueload_meter::{Class, SessionMeter, Sparse};
 use trueload_wire::session::{Extractor, Script, Take};
 
-use crate::common::{Wire, config, done, generator, run_to, token};
+use crate::common::{Wire, config, conn, done, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 2 * MS;
@@ -139,19 +139,19 @@ impl Play {
     }
 
     fn connected(&mut self, connection: u32) {
-        self.generator.handle_connected(&mut self.wire, 0, token(connection));
+        self.generator.handle_connected(&mut self.wire, conn(0, connection));
         self.generator.handle_batch_end(&mut self.wire);
     }
 
     fn refused(&mut self, connection: u32) {
         let (wire, why) = (&mut self.wire, ConnectError::Refused);
-        self.generator.handle_connect_error(wire, 0, token(connection), why);
+        self.generator.handle_connect_error(wire, conn(0, connection), why);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
     fn receive(&mut self, connection: u32, text: &str) {
         let bytes = text.as_bytes();
-        self.generator.handle_input(&mut self.wire, 0, token(connection), bytes, false);
+        self.generator.handle_input(&mut self.wire, conn(0, connection), bytes, false);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -163,7 +163,7 @@ impl Play {
 
     fn close(&mut self, connection: u32) {
         let (wire, fin) = (&mut self.wire, PeerClose::Fin);
-        self.generator.handle_end(wire, 0, token(connection), fin);
+        self.generator.handle_end(wire, conn(0, connection), fin);
         self.generator.handle_batch_end(&mut self.wire);
     }
 

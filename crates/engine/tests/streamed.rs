@@ -13,7 +13,7 @@ use trueload_load::{Load, Stop};
 use trueload_meter::Class;
 use trueload_wire::parts::{End, Kind, Rule};
 
-use crate::common::{Wire, config, done, generator, run_to, token};
+use crate::common::{Wire, config, conn, done, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 500 * MS;
@@ -54,7 +54,7 @@ impl Play {
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
         play.at(2 * MS - 1);
-        (0..20).for_each(|key| play.generator.handle_connected(&mut play.wire, key, token(key)));
+        (0..20).for_each(|key| play.generator.handle_connected(&mut play.wire, conn(key, key)));
         commands.send(Command::Phase(share)).expect("it listens");
         play.generator.handle_wake(&mut play.wire);
         play.at(2 * MS);
@@ -68,7 +68,7 @@ impl Play {
 
     fn receive(&mut self, at_ms: u64, bytes: &[u8]) {
         self.at(at_ms * MS);
-        self.generator.handle_input(&mut self.wire, 0, token(0), bytes, false);
+        self.generator.handle_input(&mut self.wire, conn(0, 0), bytes, false);
         self.generator.handle_batch_end(&mut self.wire);
     }
 

@@ -14,7 +14,7 @@ use trueload_load::{Load, Stop};
 use trueload_meter::{Class, Datagrams as Counts};
 use trueload_wire::echo::Messages;
 
-use crate::common::{Wire, config, done, generator, run_to, token};
+use crate::common::{Wire, config, conn, done, generator, run_to};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 100 * MS;
@@ -49,7 +49,7 @@ impl Play {
         };
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
-        play.generator.handle_connected(&mut play.wire, 0, token(0));
+        play.generator.handle_connected(&mut play.wire, conn(0, 0));
         commands.send(Command::Phase(share)).expect("it listens");
         play.generator.handle_wake(&mut play.wire);
         play.at(2 * MS);
@@ -70,8 +70,8 @@ impl Play {
     }
 
     fn deliver(&mut self, datagrams: Datagrams<'_>) {
-        let socket = token(self.wire.attempts.len() as u32 - 1);
-        self.generator.handle_datagrams(&mut self.wire, 0, socket, datagrams);
+        let socket = conn(0, self.wire.attempts.len() as u32 - 1);
+        self.generator.handle_datagrams(&mut self.wire, socket, datagrams);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -159,9 +159,9 @@ fn each_datagram_of_a_block_arrived_when_the_block_did() {
 #[test]
 fn a_peer_that_is_not_there_fails_what_is_outstanding_and_is_asked_on_another_socket() {
     let mut play = Play::begin(2, 3);
-    play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Refused);
+    play.generator.handle_end(&mut play.wire, conn(0, 0), PeerClose::Refused);
     assert_eq!((play.wire.attempts.len(), play.wire.closed.len()), (2, 1));
-    play.generator.handle_connected(&mut play.wire, 0, token(1));
+    play.generator.handle_connected(&mut play.wire, conn(0, 1));
     play.generator.handle_batch_end(&mut play.wire);
     // Answers to the socket before are none to this one.
     play.answer(&[0, 2]);

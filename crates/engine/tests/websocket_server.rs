@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use proptest::prelude::*;
-use trueload_drive::{Clock, Epoll, PeerClose, Program, Settings, Token};
+use trueload_drive::{Clock, Conn, Epoll, PeerClose, Program, Settings, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::Served;
 use trueload_engine::server::websocket::{Hub, Server};
@@ -37,6 +37,12 @@ struct Client {
     scratch: Scratch,
     received: Vec<String>,
     messages: Vec<Vec<u8>>,
+}
+
+impl Client {
+    fn conn(&self) -> Conn {
+        Conn { key: self.token.index, token: self.token }
+    }
 }
 
 struct World {
@@ -126,7 +132,7 @@ impl World {
     /// One input of a client.
     fn send(&mut self, client: &Client, bytes: &[u8]) {
         let Thread { server, wire, .. } = &mut self.threads[client.thread];
-        server.handle_input(wire, client.token.index, client.token, bytes, false);
+        server.handle_input(wire, client.conn(), bytes, false);
     }
 
     fn send_message(&mut self, client: &Client, payload: &[u8]) {
@@ -355,7 +361,7 @@ fn who_has_not_joined_or_is_gone_is_no_listener() {
     let leaving = world.open(0, "/ws");
     let mut echoing = world.open(0, "/echo");
     let Thread { server, wire, .. } = &mut world.threads[0];
-    server.handle_end(wire, leaving.token.index, leaving.token, PeerClose::Fin);
+    server.handle_end(wire, leaving.conn(), PeerClose::Fin);
     world.broadcast(&joined, 1);
     world.settle();
     assert_eq!(world.received(&mut joined).len(), 2);

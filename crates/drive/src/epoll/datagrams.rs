@@ -2,7 +2,6 @@
 //! block that finds no room waits whole.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::epoll::EventFlags;
@@ -15,9 +14,9 @@ use crate::Remote;
 use crate::datagram::message::Message;
 use crate::datagram::receive::{BLOCKS, Inbox, last_error};
 use crate::datagram::{Block, Datagrams};
-use crate::datagram_socket::{NotSent, connect, ended};
+use crate::datagram_socket::{NotSent, connect, end, ended};
 use crate::glance::keep_time;
-use crate::net::{ConnectError, Net, PeerClose, Program, Token};
+use crate::net::{Conn, ConnectError, Program, Token};
 
 /// Bytes of one socket that wait for room in the kernel; beyond them datagrams are dropped. That is
 /// about what the kernel itself keeps by default (`net.core.wmem_default`), so nothing waits for
@@ -66,10 +65,9 @@ impl<K: Calls> Epoll<K> {
         &mut self,
         key: u32,
         to: Remote<'_>,
-        from: Option<IpAddr>,
     ) -> Result<Token, ConnectError> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = connect(to.address, from, flags)?;
+        let fd = connect(to, flags)?;
         self.add_datagrams(fd, key, true).map_err(crate::socket::connect_error)
     }
 
@@ -104,9 +102,9 @@ impl<K: Calls> Epoll<K> {
         flags: EventFlags,
     ) {
         let Some(socket) = self.live(token) else { return };
-        let key = socket.key;
+        let conn = Conn { key: socket.key, token };
         if let Some(ended) = socket.failed.take() {
-            self.end_datagrams(program, key, token, ended);
+            end(self, program, conn, ended);
         }
         if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP)
             && let Some(mut inbox) = self.inbox.take()
@@ -135,14 +133,14 @@ impl<K: Calls> Epoll<K> {
         flags: EventFlags,
     ) -> bool {
         let Some(socket) = self.live(token) else { return false };
-        let key = socket.key;
+        let conn = Conn { key: socket.key, token };
         let (Some(fd), Some(side)) = (&socket.fd, &socket.datagrams) else { return false };
         let named = !side.connected;
         let count = match inbox.receive(fd) {
             Ok(count) => count,
             Err(errno) => {
                 if let Some(ended) = ended(errno) {
-                    self.end_datagrams(program, key, token, ended);
+                    end(self, program, conn, ended);
                 }
                 return errno != Errno::AGAIN;
             }
@@ -157,7 +155,7 @@ impl<K: Calls> Epoll<K> {
             let (clock, now_ns) = (self.clock, self.now_ns);
             let arrived_ns = |ns| self.stamps.arrived_ns(clock, now_ns, ns);
             self.arrived_ns = ancillary.stamp_ns.and_then(arrived_ns);
-            program.handle_datagrams(self, key, token, datagrams);
+            program.handle_datagrams(self, conn, datagrams);
             self.arrived_ns = None;
             if self.glance.is_due(datagrams.bytes.len()) {
                 keep_time(self, program);
@@ -165,19 +163,6 @@ impl<K: Calls> Epoll<K> {
         }
         // Fewer blocks mean that the socket is empty. The next read reports a pending error.
         count == BLOCKS || flags.contains(EventFlags::ERR)
-    }
-
-    fn end_datagrams<P: Program>(
-        &mut self,
-        program: &mut P,
-        key: u32,
-        token: Token,
-        ended: PeerClose,
-    ) {
-        program.handle_end(self, key, token, ended);
-        if ended != PeerClose::Refused {
-            self.close(token);
-        }
     }
 
     pub(super) fn send_blocks(&mut self, token: Token, datagrams: Datagrams<'_>) {

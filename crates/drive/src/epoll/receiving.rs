@@ -6,7 +6,7 @@ use super::calls::Calls;
 use super::{Epoll, READS_PER_TURN, live};
 use crate::arrivals;
 use crate::glance::keep_time;
-use crate::net::{Net, PeerClose, Program, Token};
+use crate::net::{Conn, Net, PeerClose, Program, Token};
 use crate::pace::Direction;
 
 impl<K: Calls> Epoll<K> {
@@ -47,7 +47,7 @@ impl<K: Calls> Epoll<K> {
         buffer: &mut [u8],
     ) -> bool {
         let Some(socket) = live(&mut self.sockets, token) else { return false };
-        let key = socket.key;
+        let conn = Conn { key: socket.key, token };
         let Some(fd) = &socket.fd else { return false };
         let received = if socket.watched {
             self.receive_stamped(token, buffer)
@@ -61,7 +61,7 @@ impl<K: Calls> Epoll<K> {
                 if let Some(slow) = &mut self.slow {
                     slow.passed(token, Direction::Read, self.now_ns, count);
                 }
-                program.handle_input(self, key, token, &buffer[..count], closing);
+                program.handle_input(self, conn, &buffer[..count], closing);
                 self.arrived_ns = None;
                 if self.glance.is_due(count) {
                     keep_time(self, program);
@@ -76,7 +76,7 @@ impl<K: Calls> Epoll<K> {
             Err(Errno::PIPE) => PeerClose::Fin,
             Err(_) => PeerClose::Reset,
         };
-        self.end(program, key, token, ended);
+        self.end(program, conn, ended);
         false
     }
 
@@ -96,16 +96,16 @@ impl<K: Calls> Epoll<K> {
         Ok(count)
     }
 
-    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
-        program.handle_end(self, key, token, ended);
+    fn end<P: Program>(&mut self, program: &mut P, conn: Conn, ended: PeerClose) {
+        program.handle_end(self, conn, ended);
         // A program that keeps a half-closed socket still has output to send; it gets no more
         // input.
-        if let Some(socket) = self.live(token) {
+        if let Some(socket) = self.live(conn.token) {
             if socket.nothing_to_send() || ended == PeerClose::Reset {
-                self.close(token);
+                self.close(conn.token);
             } else {
                 socket.finishing = true;
-                self.set_interest(token);
+                self.set_interest(conn.token);
             }
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::*;
-use crate::{Address, ConnectError, Net, PeerClose, Remote, Token, Transport};
+use crate::{Address, Conn, ConnectError, Net, PeerClose, Token, Transport};
 
 /// Seeds of each test, unless `TRUELOAD_SEEDS` gives another number.
 const SEEDS: u64 = 250;
@@ -203,11 +203,7 @@ impl Crowd {
         for key in self.begun..most {
             let port = FIRST_PORT + key as u16;
             let to = Address::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-            let token = net.connect(
-                key as u32,
-                Remote { address: &to, transport: Transport::Stream },
-                None,
-            );
+            let token = net.connect(key as u32, to.over(Transport::Stream));
             self.callers[key].token = Some(token.expect("an attempt"));
             if self.callers[key].plan.asks_early {
                 self.ask(net, key);
@@ -250,11 +246,11 @@ impl Crowd {
     }
 
     /// The program's side of a live connection.
-    fn caller(&mut self, key: u32, token: Token) -> &mut Caller {
-        let caller = &mut self.callers[key as usize];
-        assert_eq!(caller.token, Some(token), "connection {key}");
-        assert_eq!(caller.outcome.ended, None, "connection {key} has ended");
-        assert_eq!(caller.outcome.refused, None, "connection {key} was refused");
+    fn caller(&mut self, conn: Conn) -> &mut Caller {
+        let caller = &mut self.callers[conn.key as usize];
+        assert_eq!(caller.token, Some(conn.token), "{conn:?}");
+        assert_eq!(caller.outcome.ended, None, "{conn:?} has ended");
+        assert_eq!(caller.outcome.refused, None, "{conn:?} was refused");
         caller
     }
 
@@ -284,31 +280,25 @@ impl Program for Crowd {
         unreachable!("nobody connects to it")
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let caller = self.caller(key, token);
-        assert!(!caller.outcome.connected, "connection {key} is there already");
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        let caller = self.caller(conn);
+        assert!(!caller.outcome.connected, "{conn:?} is there already");
         caller.outcome.connected = true;
         if caller.asked == 0 {
-            self.ask(net, key as usize);
+            self.ask(net, conn.key as usize);
         }
     }
 
-    fn handle_connect_error(
-        &mut self,
-        _: &mut impl Net,
-        key: u32,
-        token: Token,
-        why: ConnectError,
-    ) {
-        let outcome = &mut self.caller(key, token).outcome;
+    fn handle_connect_error(&mut self, _: &mut impl Net, conn: Conn, why: ConnectError) {
+        let outcome = &mut self.caller(conn).outcome;
         (outcome.refused, outcome.left) = (Some(why), false);
     }
 
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
-        let caller = self.caller(key, token);
-        assert!(caller.outcome.connected, "connection {key} is not there yet");
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        let caller = self.caller(conn);
+        assert!(caller.outcome.connected, "{conn:?} is not there yet");
         for byte in bytes {
-            assert_eq!(*byte, pattern(caller.outcome.received), "connection {key}");
+            assert_eq!(*byte, pattern(caller.outcome.received), "{conn:?}");
             caller.outcome.received += 1;
         }
         let answered = caller.plan.exchanges[..caller.asked].iter().map(|(_, answer)| answer);
@@ -316,29 +306,29 @@ impl Program for Crowd {
             return;
         }
         if caller.asked < caller.plan.exchanges.len() {
-            self.ask(net, key as usize);
+            self.ask(net, conn.key as usize);
             return;
         }
         match caller.plan.ending {
-            Ending::Close => net.close(token),
-            Ending::Reset => net.reset(token),
+            Ending::Close => net.close(conn.token),
+            Ending::Reset => net.reset(conn.token),
             _ => return,
         }
         caller.outcome.left = true;
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let caller = self.caller(key, token);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        let caller = self.caller(conn);
         let goes_on = !caller.unsent.is_empty();
-        assert_eq!(net.queued_bytes(token), 0, "connection {key}");
+        assert_eq!(net.queued_bytes(conn.token), 0, "{conn:?}");
         if goes_on {
-            self.go_on_asking(net, key as usize);
+            self.go_on_asking(net, conn.key as usize);
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        self.caller(key, token).outcome.ended = Some(ended);
-        net.close(token);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        self.caller(conn).outcome.ended = Some(ended);
+        net.close(conn.token);
     }
 
     fn handle_batch_end(&mut self, net: &mut impl Net) {

@@ -4,7 +4,6 @@
 //! and the kernel takes each when it can. Datagram sockets have a table of their own; a mark in
 //! their tokens tells them apart from streams.
 
-use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use io_uring::cqueue::{self, more};
@@ -19,9 +18,9 @@ use crate::Remote;
 use crate::arrivals::watch;
 use crate::datagram::message::{Ancillary, CONTROL_IN_BYTES, Message, NAME_BYTES, peer};
 use crate::datagram::{self, Datagrams};
-use crate::datagram_socket::{NotSent, connect, ended};
+use crate::datagram_socket::{NotSent, connect, end, ended};
 use crate::glance::keep_time;
-use crate::net::{ConnectError, PeerClose, Program, Token};
+use crate::net::{Conn, ConnectError, Program, Token};
 
 /// Marks the token of a datagram socket.
 const MARK: u32 = 1 << 31;
@@ -134,6 +133,10 @@ impl Sockets {
         Token { index: index | MARK, generation: self.sockets[index as usize].generation }
     }
 
+    fn conn(&self, index: u32) -> Conn {
+        Conn { key: self.sockets[index as usize].key, token: self.token(index) }
+    }
+
     /// The open socket of a token, and its place.
     fn live(&mut self, token: Token) -> Option<(u32, &mut Socket)> {
         let index = token.index & !MARK;
@@ -202,9 +205,8 @@ impl<K: Kernel> Uring<K> {
         &mut self,
         key: u32,
         to: Remote<'_>,
-        from: Option<IpAddr>,
     ) -> Result<Token, ConnectError> {
-        let fd = connect(to.address, from, SocketFlags::CLOEXEC)?;
+        let fd = connect(to, SocketFlags::CLOEXEC)?;
         let index = self.add_datagrams(fd, key, true)?;
         // The socket is ready, but the program is notified as for any other socket: with the next
         // batch.
@@ -263,8 +265,7 @@ impl<K: Kernel> Uring<K> {
         if socket.closed {
             return self.datagrams.release(index);
         }
-        let key = socket.key;
-        program.handle_connected(self, key, self.datagrams.token(index));
+        program.handle_connected(self, self.datagrams.conn(index));
     }
 
     /// Handles a receive that has filled a block or has ended.
@@ -275,14 +276,14 @@ impl<K: Kernel> Uring<K> {
         entry: &cqueue::Entry,
     ) {
         let goes_on = more(entry.flags());
-        let token = self.datagrams.token(index);
+        let conn = self.datagrams.conn(index);
         let socket = &mut self.datagrams.sockets[index as usize];
         socket.receiving = goes_on;
-        let (key, closed) = (socket.key, socket.closed);
+        let closed = socket.closed;
         let block = self.datagrams.blocks.as_ref().and_then(|blocks| blocks.take(entry));
         if let Some(block) = block {
             if !closed {
-                self.handle_block(program, key, token, &block);
+                self.handle_block(program, conn, &block);
             }
             if let Some(blocks) = &mut self.datagrams.blocks {
                 blocks.put_back(&block);
@@ -293,20 +294,20 @@ impl<K: Kernel> Uring<K> {
         }
         let ended = outcome(entry.result()).err().and_then(ended);
         if let Some(ended) = ended.filter(|_| !closed) {
-            self.end_datagrams(program, key, token, ended);
+            end(self, program, conn, ended);
         }
-        match self.datagrams.live(token) {
+        match self.datagrams.live(conn.token) {
             Some(_) => self.datagrams.to_receive.push(index),
             None => self.datagrams.release(index),
         }
     }
 
-    fn handle_block<P: Program>(&mut self, program: &mut P, key: u32, token: Token, block: &Block) {
+    fn handle_block<P: Program>(&mut self, program: &mut P, conn: Conn, block: &Block) {
         let Ok(message) = RecvMsgOut::parse(block.bytes(), self.datagrams.wanted.header()) else {
             return;
         };
         let ancillary = Ancillary::read(message.control_data());
-        let Some((_, socket)) = self.datagrams.live(token) else { return };
+        let Some((_, socket)) = self.datagrams.live(conn.token) else { return };
         let named = !socket.connected;
         let since = ancillary.overflowed.wrapping_sub(socket.overflowed);
         socket.overflowed = ancillary.overflowed;
@@ -315,23 +316,10 @@ impl<K: Kernel> Uring<K> {
         let bytes = message.payload_data();
         let datagrams = ancillary.datagrams(bytes, peer);
         self.arrivals.note(self.clock, self.now_ns, ancillary.stamp_ns);
-        program.handle_datagrams(self, key, token, datagrams);
+        program.handle_datagrams(self, conn, datagrams);
         self.arrivals.forget_latest();
         if self.glance.is_due(bytes.len()) {
             keep_time(self, program);
-        }
-    }
-
-    fn end_datagrams<P: Program>(
-        &mut self,
-        program: &mut P,
-        key: u32,
-        token: Token,
-        ended: PeerClose,
-    ) {
-        program.handle_end(self, key, token, ended);
-        if ended != PeerClose::Refused {
-            self.close_datagrams(token);
         }
     }
 
@@ -363,18 +351,17 @@ impl<K: Kernel> Uring<K> {
             return self.datagrams.release(index);
         };
         let block = in_flight_send.block.datagrams();
-        let (key, token) =
-            (self.datagrams.sockets[index as usize].key, self.datagrams.token(index));
-        let socket = self.datagrams.live(token);
+        let conn = self.datagrams.conn(index);
+        let socket = self.datagrams.live(conn.token);
         match (NotSent::of(errno, in_flight_send.message.is_segmented()), socket) {
             (_, None) => self.datagrams.release(index),
             (NotSent::OneByOne, Some((_, socket))) => {
                 socket.one_by_one = true;
-                self.send_blocks(token, block);
+                self.send_blocks(conn.token, block);
             }
             (NotSent::PeerClose(ended), Some(_)) => {
                 self.datagrams.dropped += block.count() as u64;
-                self.end_datagrams(program, key, token, ended);
+                end(self, program, conn, ended);
             }
             (NotSent::Later | NotSent::Dropped, Some(_)) => {
                 self.datagrams.dropped += block.count() as u64;

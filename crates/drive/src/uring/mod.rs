@@ -27,7 +27,6 @@ mod tables;
 mod waiting;
 
 use std::io;
-use std::net::IpAddr;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -242,8 +241,8 @@ impl<K: Kernel> Uring<K> {
                     self.look_at_clock(program, entry);
                 }
                 Op::Send => {
-                    if let Some((key, token)) = self.sent(index, entry.result()) {
-                        program.handle_drained(self, key, token);
+                    if let Some(conn) = self.sent(index, entry.result()) {
+                        program.handle_drained(self, conn);
                     }
                 }
                 Op::Connect => self.connected(program, index, entry.result()),
@@ -279,30 +278,30 @@ impl<K: Kernel> Uring<K> {
             self.release(index);
             return;
         }
-        let (key, token) = (socket.key, socket.token(index));
+        let conn = socket.conn(index);
         match outcome(result) {
             Ok(_) => {}
             // An established connection gets a reset (a refused one gets another error). So the
             // peer accepted, and reset the connection before we looked.
             Err(Errno::CONNRESET | Errno::PIPE) => socket.failed = Some(PeerClose::Reset),
             Err(errno) => {
-                self.close(token);
-                program.handle_connect_error(self, key, token, connect_error(errno));
+                self.close(conn.token);
+                program.handle_connect_error(self, conn, connect_error(errno));
                 return;
             }
         }
         let fd = self.sockets.at(index).handle.as_ref().and_then(Handle::own);
         if fd.is_some_and(|fd| self.target_ports.is_own_peer(fd)) {
-            self.reset(token);
-            program.handle_connect_error(self, key, token, ConnectError::Refused);
+            self.reset(conn.token);
+            program.handle_connect_error(self, conn, ConnectError::Refused);
             return;
         }
         self.to_receive.push(index);
         // Bytes that wait leave before those that the program sends now.
         self.send_next(index);
-        program.handle_connected(self, key, token);
-        if self.sent_what_waited(token) {
-            program.handle_drained(self, key, token);
+        program.handle_connected(self, conn);
+        if self.sent_what_waited(conn.token) {
+            program.handle_drained(self, conn);
         }
     }
 
@@ -383,14 +382,9 @@ impl<K: Kernel> Net for Uring<K> {
         self.coalescing = coalescing;
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        from: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError> {
         if to.transport == Transport::Datagram {
-            return self.connect_datagrams(key, to, from);
+            return self.connect_datagrams(key, to);
         }
         // The socket is blocking: the ring waits for it by itself, and takes O_NONBLOCK as "do not
         // wait".
@@ -399,15 +393,15 @@ impl<K: Kernel> Net for Uring<K> {
             rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
                 .map_err(connect_error)?;
         let peer = match to.address {
-            Address::Ip(to) => {
-                prepare(&fd, from)?;
+            Address::Ip(ip) => {
+                prepare(&fd, to.from)?;
                 shrink(&fd, self.slow.as_ref().and_then(|slow| slow.receive_buffer()));
-                self.target_ports.note(to.port());
+                self.target_ports.note(ip.port());
                 // The kernel's later error for the connection could also mean that no port is left.
-                if !self.peers.iter().any(|peer| peer.as_socket() == Some(*to)) && !has_source(to) {
+                if !self.peers.iter().any(|peer| peer.as_socket() == Some(*ip)) && !has_source(ip) {
                     return Err(ConnectError::NoSource);
                 }
-                SockAddr::from(*to)
+                SockAddr::from(*ip)
             }
             Address::Unix(path) => SockAddr::unix(path).map_err(|_| ConnectError::Unreachable)?,
         };

@@ -9,7 +9,7 @@ use super::ring::{Handle, Op};
 use super::sockets::{Made, Reading};
 use super::{Uring, outcome};
 use crate::arrivals::stamp_ns;
-use crate::net::{Net, PeerClose, Program, Token};
+use crate::net::{Conn, Net, PeerClose, Program, Token};
 use crate::pace::Direction;
 use crate::socket::OUTBOX_MOST;
 
@@ -32,17 +32,17 @@ impl<K: Kernel> Uring<K> {
         let goes_on = more(entry.flags());
         let socket = self.sockets.at(index);
         socket.receiving = goes_on;
-        let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
+        let (conn, closed) = (socket.conn(index), socket.closed);
         let followed = socket.latest > at;
         if let Some(filled) = filled {
             if let Some(slow) = &mut self.slow {
-                slow.passed(token, Direction::Read, self.now_ns, filled.bytes().len());
+                slow.passed(conn.token, Direction::Read, self.now_ns, filled.bytes().len());
             }
             if filled.bytes().len() >= BULK_BYTES && !closed {
                 self.note_bulk(index);
             }
             if !closed && !filled.bytes().is_empty() {
-                program.handle_input(self, key, token, filled.bytes(), followed);
+                program.handle_input(self, conn, filled.bytes(), followed);
             }
             self.rings[ring].buffers.put_back(filled);
         }
@@ -78,7 +78,7 @@ impl<K: Kernel> Uring<K> {
         let goes_on = more(entry.flags());
         let socket = self.sockets.at(index);
         socket.receiving = goes_on;
-        let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
+        let (conn, closed) = (socket.conn(index), socket.closed);
         let followed = socket.latest > at;
         let mut received = outcome(entry.result());
         if let Some(block) = self.arrivals.take(entry) {
@@ -88,7 +88,7 @@ impl<K: Kernel> Uring<K> {
             if !closed && !bytes.is_empty() {
                 let control = parsed.as_ref().map_or(&[][..], RecvMsgOut::control_data);
                 self.arrivals.note(self.clock, self.now_ns, stamp_ns(control));
-                program.handle_input(self, key, token, bytes, followed);
+                program.handle_input(self, conn, bytes, followed);
                 self.arrivals.forget_latest();
             }
             self.arrivals.put_back(&block);
@@ -124,18 +124,18 @@ impl<K: Kernel> Uring<K> {
             Err(Errno::PIPE) => PeerClose::Fin,
             Err(_) => PeerClose::Reset,
         };
-        let (key, token) = (socket.key, socket.token(index));
-        self.end(program, key, token, ended);
+        let conn = socket.conn(index);
+        self.end(program, conn, ended);
     }
 
-    fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
-        program.handle_end(self, key, token, ended);
+    fn end<P: Program>(&mut self, program: &mut P, conn: Conn, ended: PeerClose) {
+        program.handle_end(self, conn, ended);
         // A program that keeps a half-closed socket still has output to send; it gets no more
         // input.
-        if let Some(socket) = self.sockets.live(token) {
+        if let Some(socket) = self.sockets.live(conn.token) {
             socket.ended = true;
             if socket.nothing_to_send() || ended == PeerClose::Reset {
-                self.close(token);
+                self.close(conn.token);
             } else {
                 socket.finishing = true;
                 self.awaits_send = true;

@@ -5,14 +5,14 @@ use rustix::io::Errno;
 use super::queue::Kernel;
 use super::ring::Handle;
 use super::{Uring, outcome};
-use crate::net::{Net, PeerClose, Token};
+use crate::net::{Conn, Net, PeerClose, Token};
 use crate::outbox::Segment;
 use crate::pace::Direction;
 
 impl<K: Kernel> Uring<K> {
     /// Handles the end of a send. Returns its socket if bytes had been queued behind it and the
     /// last of them is with the kernel.
-    pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<(u32, Token)> {
+    pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<Conn> {
         let mut segment = self.sockets.complete_send(index)?;
         let socket = self.sockets.at(index);
         if let Some(slow) = &mut self.slow {
@@ -24,12 +24,12 @@ impl<K: Kernel> Uring<K> {
             self.release(index);
             return None;
         }
-        let (key, token) = (socket.key, socket.token(index));
+        let conn = socket.conn(index);
         match outcome(result) {
             Ok(count) => segment.advance(count),
             Err(errno) => {
                 self.keep_spare(segment);
-                self.send_failed(token, errno);
+                self.send_failed(conn.token, errno);
                 return None;
             }
         }
@@ -49,14 +49,14 @@ impl<K: Kernel> Uring<K> {
         self.keep_spare(segment);
         match next {
             Some(next) => self.submit_send(index, next),
-            None if finishing => self.close(token),
+            None if finishing => self.close(conn.token),
             None if ending => self.end_now(index),
             None => {}
         }
-        self.set_interest(token);
+        self.set_interest(conn.token);
         // A slow connection may have kept the last segment for later.
         let drained = drained && self.sockets.at(index).outbox.is_none();
-        drained.then_some((key, token))
+        drained.then_some(conn)
     }
 
     /// Goes on with the slow connections whose time has come.

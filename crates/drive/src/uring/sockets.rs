@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use io_uring::cqueue;
 use rustix::io::Errno;
 
-use crate::net::{PeerClose, Token};
+use crate::net::{Conn, PeerClose, Token};
 use crate::outbox::{Outbox, Segment};
 
 use super::ring::{Handle, Op};
@@ -82,6 +82,11 @@ impl Socket {
     #[inline]
     pub(super) fn token(&self, index: u32) -> Token {
         Token { index, generation: self.generation }
+    }
+
+    #[inline]
+    pub(super) fn conn(&self, index: u32) -> Conn {
+        Conn { key: self.key, token: self.token(index) }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! A program whose connections are all watched for the arrival of their bytes
 //! ([`Net::watch_arrivals`]): it receives the same.
 
-use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, ConnectError, Datagrams, Net, PeerClose, Program, Token};
 
 /// When a connection begins to be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,31 +36,18 @@ impl<P: Program> Program for Watching<'_, P> {
         self.program.handle_accepted(net, token)
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.watch(net, token, When::AtTheStart);
-        self.program.handle_connected(net, key, token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.watch(net, conn.token, When::AtTheStart);
+        self.program.handle_connected(net, conn);
     }
 
-    fn handle_connect_error(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        why: ConnectError,
-    ) {
-        self.program.handle_connect_error(net, key, token, why);
+    fn handle_connect_error(&mut self, net: &mut impl Net, conn: Conn, why: ConnectError) {
+        self.program.handle_connect_error(net, conn, why);
     }
 
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        bytes: &[u8],
-        ending: bool,
-    ) {
-        self.watch(net, token, When::WithItsFirstBytes);
-        self.program.handle_input(net, key, token, bytes, ending);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], ending: bool) {
+        self.watch(net, conn.token, When::WithItsFirstBytes);
+        self.program.handle_input(net, conn, bytes, ending);
     }
 
     fn handle_bound(&mut self, net: &mut impl Net, token: Token) -> u32 {
@@ -68,23 +55,17 @@ impl<P: Program> Program for Watching<'_, P> {
         self.program.handle_bound(net, token)
     }
 
-    fn handle_datagrams(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        datagrams: Datagrams<'_>,
-    ) {
-        self.watch(net, token, When::WithItsFirstBytes);
-        self.program.handle_datagrams(net, key, token, datagrams);
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, datagrams: Datagrams<'_>) {
+        self.watch(net, conn.token, When::WithItsFirstBytes);
+        self.program.handle_datagrams(net, conn, datagrams);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.program.handle_drained(net, key, token);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        self.program.handle_drained(net, conn);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        self.program.handle_end(net, key, token, ended);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        self.program.handle_end(net, conn, ended);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

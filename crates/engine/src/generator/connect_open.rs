@@ -10,7 +10,7 @@
 //! out. The load alone makes the attempts: there are no pauses between them, and no limit of their
 //! rate.
 
-use trueload_drive::{Net, Token};
+use trueload_drive::{Conn, Net};
 use trueload_meter::Openings;
 use trueload_wire::exchange::Exchange;
 
@@ -99,20 +99,20 @@ impl<P: Protocol> Generator<P> {
 
     /// Sends the request for which a slot's connection was opened. A connection that no request
     /// waits for is closed.
-    pub(super) fn send_opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    pub(super) fn send_opened(&mut self, net: &mut impl Net, conn: Conn) {
         let now_ns = net.now_ns();
-        let slot = &mut self.slots[key];
+        let slot = &mut self.slots[conn.key];
         if slot.client.outstanding() > 0 || slot.client.capacity(1) == 0 {
             return;
         }
         let Some(tag) = slot.state.take_waiting() else {
-            net.close(token);
-            return self.lost(net, key, true, 0);
+            net.close(conn.token);
+            return self.lost(net, conn.key, true, 0);
         };
         slot.client.ask(self.accounting.tag_again(now_ns, tag));
         // It waited for the connection; the lag was that of the attempt.
-        self.stamps.note(Written::without_lag(key));
-        self.write(net, key, 1);
+        self.stamps.note(Written::without_lag(conn.key));
+        self.write(net, conn.key, 1);
     }
 
     /// Handles a slot that has lost its connection: a request to be sent again gets another one,

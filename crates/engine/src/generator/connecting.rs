@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trueload_drive::{Address, ConnectError, Net, PeerClose, Remote, Token};
+use trueload_drive::{Address, Conn, ConnectError, Net, PeerClose, Remote};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Exchange, RequestTimeout};
 use trueload_wire::tls::Secured;
@@ -125,9 +125,7 @@ impl<P: Protocol> Generator<P> {
                 self.pace.next_ns = now_ns + PROBE_LOOK_NS;
                 break;
             }
-            let Some(key) = self.pace.waiting.pop_front() else {
-                break;
-            };
+            let Some(key) = self.pace.waiting.pop_front() else { break };
             self.attempt(net, key);
             attempts += 1;
             self.pace.next_ns += self.config.connect_interval_ns;
@@ -164,13 +162,13 @@ impl<P: Protocol> Generator<P> {
         let from = self.config.local_address(key);
         let state = &mut self.slots[key].state;
         let tried = &self.config.addresses[usize::from(state.address)];
-        let to = self.pace.address.as_ref().unwrap_or(tried);
+        let address = self.pace.address.as_ref().unwrap_or(tried);
         if state.connection != ConnectionState::Busy {
             state.attempted_ns = now_ns;
         }
         let deadline_ns = self.config.deadline_ns(state.attempted_ns);
-        let transport = self.codec.protocol.transport();
-        match net.connect(self.config.socket_key(key), Remote { address: to, transport }, from) {
+        let to = Remote { from, ..address.over(self.codec.protocol.transport()) };
+        match net.connect(self.config.socket_key(key), to) {
             Ok(token) => {
                 state.change(Event::Attempted(token));
                 state.until_ns = deadline_ns;
@@ -185,15 +183,15 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    pub(super) fn connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.watch_if_sampled(net, key, token);
-        self.note_established(net.now_ns(), key);
+    pub(super) fn connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.watch_if_sampled(net, conn);
+        self.note_established(net.now_ns(), conn.key);
         match &self.config.tls {
-            Some(tls) if tls.tunnel().is_some() => self.begin_tunnel(net, key, token),
-            Some(_) => self.begin_handshake(net, key, token),
+            Some(tls) if tls.tunnel().is_some() => self.begin_tunnel(net, conn),
+            Some(_) => self.begin_handshake(net, conn),
             None => {
-                self.begin(net, key, token);
-                self.fill(net, key);
+                self.begin(net, conn);
+                self.fill(net, conn.key);
             }
         }
     }
@@ -314,9 +312,9 @@ impl<P: Protocol> Generator<P> {
     /// Closes a connection on which nothing more is asked. The peer's end is waited for, so that
     /// bytes before it are seen, unless the peers have shown that it does not come. `ending`: it
     /// has come already.
-    pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
+    pub(super) fn closing(&mut self, net: &mut impl Net, conn: Conn, ending: bool) {
         let now_ns = net.now_ns();
-        self.end_open(key, now_ns);
+        self.end_open(conn.key, now_ns);
         let closed_by = if ending {
             self.close_policy.ended_with_answer();
             CloseBy::Peer
@@ -324,17 +322,17 @@ impl<P: Protocol> Generator<P> {
             self.close_policy.close_by(now_ns)
         };
         if closed_by == CloseBy::Reset {
-            return self.end_alone(net, key, token);
+            return self.end_alone(net, conn);
         }
-        let slot = &mut self.slots[key];
+        let slot = &mut self.slots[conn.key];
         let fin_sent = closed_by == CloseBy::Us;
         if fin_sent {
-            self.codec.take_leave(net, slot, token);
+            self.codec.take_leave(net, slot, conn.token);
         }
         let state = &mut slot.state;
         state.change(Event::Ending { fin_sent });
         state.until_ns = now_ns + self.close_policy.wait_ns(closed_by);
-        self.slots.arm(key);
+        self.slots.arm(conn.key);
     }
 
     /// Waits for what follows from a peer that gives up an idle connection, or may be about to, and
@@ -357,32 +355,26 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Handles a connection on which bytes were waited for, and the peer's end has not come.
-    pub(super) fn ended_by_nobody(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        fin_sent: bool,
-    ) {
-        if self.slots[key].client.standing().request_timeout != RequestTimeout::None {
-            return self.ended(net, key, token, PeerClose::Fin, None);
+    pub(super) fn ended_by_nobody(&mut self, net: &mut impl Net, conn: Conn, fin_sent: bool) {
+        if self.slots[conn.key].client.standing().request_timeout != RequestTimeout::None {
+            return self.ended(net, conn, PeerClose::Fin, None);
         }
         self.close_policy.waited_in_vain(fin_sent, net.now_ns());
         if fin_sent {
-            return self.end_alone(net, key, token);
+            return self.end_alone(net, conn);
         }
-        net.close(token);
-        self.lost(net, key, true, 0);
+        net.close(conn.token);
+        self.lost(net, conn.key, true, 0);
     }
 
     /// Resets a connection that the peer does not end. Its answer is complete, and a reset leaves
     /// no port waiting for the peer's end.
-    fn end_alone(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    fn end_alone(&mut self, net: &mut impl Net, conn: Conn) {
         if let Some(phase) = self.accounting.current_mut() {
             phase.meter.unended += 1;
         }
-        net.reset(token);
-        self.lost(net, key, true, 0);
+        net.reset(conn.token);
+        self.lost(net, conn.key, true, 0);
     }
 
     /// Handles the loss of a connection; opens the next one if there is something to send on it.

@@ -1,6 +1,6 @@
 //! Handles datagrams that arrive on a slot's socket, and those of ours that never left.
 
-use trueload_drive::{Datagrams, Net, Token};
+use trueload_drive::{Conn, Datagrams, Net};
 
 use super::Generator;
 use super::protocol::{Protocol, Received};
@@ -29,12 +29,12 @@ impl Missed {
 /// The sockets that datagrams came to in this batch. What their machines have to send leaves at its
 /// end, in as few blocks as possible.
 #[derive(Debug, Default)]
-pub(super) struct Touched(Vec<(u32, Token)>);
+pub(super) struct Touched(Vec<Conn>);
 
 impl Touched {
-    fn note(&mut self, key: u32, token: Token) {
-        if self.0.last() != Some(&(key, token)) {
-            self.0.push((key, token));
+    fn note(&mut self, conn: Conn) {
+        if self.0.last() != Some(&conn) {
+            self.0.push(conn);
         }
     }
 }
@@ -44,16 +44,15 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn receive_datagrams(
         &mut self,
         net: &mut impl Net,
-        key: u32,
-        token: Token,
+        conn: Conn,
         datagrams: Datagrams<'_>,
     ) {
         self.accounting.wakings.note_input();
-        if !self.slots[key].state.connection.is_open_on(token) {
+        if !self.slots[conn.key].state.connection.is_open_on(conn.token) {
             return;
         }
-        self.touched.note(key, token);
-        self.handle_plain(net, key, token, Received::Datagrams(datagrams), false);
+        self.touched.note(conn);
+        self.handle_plain(net, conn, Received::Datagrams(datagrams), false);
         let found = self.codec.protocol.take_datagrams();
         if let Some(phase) = self.accounting.current_mut() {
             phase.meter.datagrams.merge(&found);
@@ -64,10 +63,10 @@ impl<P: Protocol> Generator<P> {
     #[inline]
     pub(super) fn send_touched(&mut self, net: &mut impl Net) {
         let mut touched = std::mem::take(&mut self.touched.0);
-        for (key, token) in touched.drain(..) {
-            let slot = self.slots.get_mut(key);
-            if slot.is_some_and(|slot| slot.state.connection.is_open_on(token)) {
-                self.send_waiting(net, key, token);
+        for conn in touched.drain(..) {
+            let slot = self.slots.get_mut(conn.key);
+            if slot.is_some_and(|slot| slot.state.connection.is_open_on(conn.token)) {
+                self.send_waiting(net, conn);
             }
         }
         self.touched.0 = touched;

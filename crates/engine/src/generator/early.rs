@@ -10,7 +10,7 @@
 //! Only answers that ended a request well count as too early: an error may be sent, and a
 //! connection ended, at any time.
 
-use trueload_drive::{Net, Token};
+use trueload_drive::{Conn, Net};
 use trueload_wire::exchange::{Ending, Exchange, Outcome};
 
 use super::Generator;
@@ -60,17 +60,11 @@ impl<P: Protocol> Generator<P> {
     /// Handles an answer whose arrival time the kernel reported: asks the kernel about the request,
     /// too. Nothing more may have been sent on this connection yet.
     #[inline]
-    pub(super) fn note_early(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        last: &Outcome<Tag>,
-    ) {
+    pub(super) fn note_early(&mut self, net: &mut impl Net, conn: Conn, last: &Outcome<Tag>) {
         let Some(arrived_ns) = net.arrived_ns().filter(|_| last.ending == Ending::Ok) else {
             return;
         };
-        let slot = &mut self.slots[key];
+        let slot = &mut self.slots[conn.key];
         if slot.tls.is_some() && slot.client.outstanding() > 0 {
             // Sealing adds bytes: the later requests alone, sealed, may be as long as all of them
             // unsealed.
@@ -79,15 +73,15 @@ impl<P: Protocol> Generator<P> {
         let (drawn, tag) = (self.accounting.drawn, last.tag);
         // If the request is not acknowledged, those behind it are not, either.
         let bytes = self.codec.protocol.bytes_from(&mut slot.client, &tag, drawn);
-        let Some((bytes, unacknowledged)) = bytes.zip(net.unacknowledged_bytes(token)) else {
+        let Some((bytes, unacknowledged)) = bytes.zip(net.unacknowledged_bytes(conn.token)) else {
             return;
         };
         // Counted from when the load asked for the request: the thread may have been held up before
         // it noted the send. What arrived after the clock was read may have taken longer than is
         // known.
         let took_ns = arrived_ns.saturating_sub(tag.scheduled_ns);
-        let too_soon =
-            arrived_ns < net.now_ns() && self.rtt.is_undercut(took_ns, || net.least_rtt_ns(token));
+        let too_soon = arrived_ns < net.now_ns()
+            && self.rtt.is_undercut(took_ns, || net.least_rtt_ns(conn.token));
         let early = &mut self.accounting.phases[usize::from(tag.phase)].meter.early;
         early.asked += 1;
         early.unacknowledged += u64::from(unacknowledged >= bytes as u64);

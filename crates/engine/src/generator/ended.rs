@@ -1,7 +1,7 @@
 //! Handles the end of the peer's side: what becomes of the connection and of the requests
 //! outstanding on it.
 
-use trueload_drive::{Net, PeerClose, Token};
+use trueload_drive::{Conn, Net, PeerClose};
 use trueload_wire::exchange::{self, Ending, Exchange, Outcome, RequestTimeout};
 
 use super::Generator;
@@ -15,21 +15,20 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn ended(
         &mut self,
         net: &mut impl Net,
-        key: u32,
-        token: Token,
+        conn: Conn,
         ended: PeerClose,
         known: Option<(Ending, Ending)>,
     ) {
         let now_ns = net.now_ns();
-        let Slot { client, state, .. } = &mut self.slots[key];
+        let Slot { client, state, .. } = &mut self.slots[conn.key];
         if let ConnectionState::Opening { received, .. } = state.connection {
-            return self.opening_ended(net, key, token, ended, received);
+            return self.opening_ended(net, conn, ended, received);
         }
         let request_timeout = client.standing().request_timeout;
         if request_timeout == RequestTimeout::Begun {
             // The 408 that had begun was not completed.
             let class = self.codec.protocol.facts(client).violation;
-            return self.violated(net, key, token, class);
+            return self.violated(net, conn, class);
         }
         let idle = client.outstanding() == 0;
         let closing = matches!(state.connection, ConnectionState::Closing { .. });
@@ -41,10 +40,10 @@ impl<P: Protocol> Generator<P> {
             self.close_policy.ended(fin_sent);
         }
         match known {
-            Some(endings) => self.end_all_as(now_ns, key, endings),
-            None => self.end_all(now_ns, key, end_of(ended)),
+            Some(endings) => self.end_all_as(now_ns, conn.key, endings),
+            None => self.end_all(now_ns, conn.key, end_of(ended)),
         }
-        let Slot { client, state, .. } = &mut self.slots[key];
+        let Slot { client, state, .. } = &mut self.slots[conn.key];
         let answered = client.standing().answered;
         // A connection that does not count as established was not dropped either.
         let unasked = idle && !announced && state.ever_established;
@@ -56,13 +55,13 @@ impl<P: Protocol> Generator<P> {
         if idled || kept_closed {
             self.accounting.crossings.note_close();
         }
-        let state = &mut self.slots[key].state;
+        let state = &mut self.slots[conn.key].state;
         // No pause for a peer that closes each connection, asked or not: connecting again at once
         // after such closes is no storm.
         let fruitful = idled || answered && (idle || stale || ended == PeerClose::Fin);
         let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
-        net.close(token);
-        self.lost(net, key, stale || idled || (orderly && idle), pause_ns);
+        net.close(conn.token);
+        self.lost(net, conn.key, stale || idled || (orderly && idle), pause_ns);
     }
 
     /// Ends every outstanding request, because the peer's side has ended.

@@ -51,10 +51,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use trueload_drive::{
-    Coalescing, ConnectError, Datagrams, Net, PeerClose, Program, Token, Transport,
+    Coalescing, Conn, ConnectError, Datagrams, Net, PeerClose, Program, Transport,
 };
 use trueload_meter::{Answered, Class};
-use trueload_wire::exchange::{self, Exchange, RequestTimeout};
+use trueload_wire::exchange::{self, Disposition, Exchange, RequestTimeout};
 
 use crate::outlet::Outlet;
 use accounting::{Accounting, Row};
@@ -194,39 +194,39 @@ impl<P: Protocol> Generator<P> {
 
     /// Handles bytes that nobody asked for: the connection cannot be trusted, and one request is
     /// charged.
-    fn violated(&mut self, net: &mut impl Net, key: u32, token: Token, class: Class) {
+    fn violated(&mut self, net: &mut impl Net, conn: Conn, class: Class) {
         let now_ns = net.now_ns();
-        net.close(token);
-        if !self.accounting.can_charge(&self.slots[key].state) {
+        net.close(conn.token);
+        if !self.accounting.can_charge(&self.slots[conn.key].state) {
             // The request that ends now is charged, if one is in flight.
-            self.end_all(now_ns, key, exchange::PeerClose::Reset);
+            self.end_all(now_ns, conn.key, exchange::PeerClose::Reset);
         }
-        self.accounting.violated(&mut self.slots[key].state, class);
+        self.accounting.violated(&mut self.slots[conn.key].state, class);
         if self.sessions.are_on() {
-            self.note_violated(key);
+            self.note_violated(conn.key);
         }
-        self.end_all(now_ns, key, exchange::PeerClose::Reset);
-        let state = &mut self.slots[key].state;
+        self.end_all(now_ns, conn.key, exchange::PeerClose::Reset);
+        let state = &mut self.slots[conn.key].state;
         let pause_ns = state.trouble().backoff.pause();
-        self.lost(net, key, false, pause_ns);
+        self.lost(net, conn.key, false, pause_ns);
     }
 
     /// Handles a peer that keeps sending and takes none of the answers: the outstanding request is
     /// charged, if there is one.
-    fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    fn takes_nothing(&mut self, net: &mut impl Net, conn: Conn) {
         let (class, why) = (Class::Limit, "the peer kept sending and read none of the answers");
-        if self.slots[key].state.connection.is_opening() {
+        if self.slots[conn.key].state.connection.is_opening() {
             // The connection was never open: the attempt fails.
-            return self.not_opened(net, key, token, &OpenError { class, why: why.into() });
+            return self.not_opened(net, conn, &OpenError { class, why: why.into() });
         }
         self.pace.note_reason(class, why);
-        if self.slots[key].client.outstanding() == 0 {
-            return self.violated(net, key, token, class);
+        if self.slots[conn.key].client.outstanding() == 0 {
+            return self.violated(net, conn, class);
         }
-        self.fail_all(net.now_ns(), key, class);
-        net.close(token);
-        let pause_ns = self.slots[key].state.trouble().backoff.pause();
-        self.lost(net, key, false, pause_ns);
+        self.fail_all(net.now_ns(), conn.key, class);
+        net.close(conn.token);
+        let pause_ns = self.slots[conn.key].state.trouble().backoff.pause();
+        self.lost(net, conn.key, false, pause_ns);
     }
 
     /// Counts a request as failed that had ended well.
@@ -259,10 +259,10 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Handles a connection that was broken by the peer or given up by us.
-    fn broken(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        net.close(token);
-        let pause_ns = self.slots[key].state.fruitless_pause_ns();
-        self.lost(net, key, false, pause_ns);
+    fn broken(&mut self, net: &mut impl Net, conn: Conn) {
+        net.close(conn.token);
+        let pause_ns = self.slots[conn.key].state.fruitless_pause_ns();
+        self.lost(net, conn.key, false, pause_ns);
     }
 
     /// Handles input of the protocol, unsealed.
@@ -270,23 +270,22 @@ impl<P: Protocol> Generator<P> {
     fn handle_plain(
         &mut self,
         net: &mut impl Net,
-        key: u32,
-        token: Token,
+        conn: Conn,
         received: Received<'_>,
         ending: bool,
     ) {
         let now_ns = net.now_ns();
-        let (slot, accounting) = (&mut self.slots[key], &mut self.accounting);
-        let (queued_bytes, depth) = (net.queued_bytes(token), self.config.depth_used());
+        let (slot, accounting) = (&mut self.slots[conn.key], &mut self.accounting);
+        let (queued_bytes, depth) = (net.queued_bytes(conn.token), self.config.depth_used());
         if !self.codec.note_unsent(slot, queued_bytes, accounting.drawn, depth) {
-            return self.takes_nothing(net, key, token);
+            return self.takes_nothing(net, conn);
         }
         let Slot { client, state, .. } = slot;
         if let Some(phase) = accounting.current_mut() {
             phase.meter.bytes_in += received.len() as u64;
         }
         let arrived_ns = net.arrived_ns();
-        let input = Input { now_ns, arrived_ns, key, drawn: accounting.drawn, received };
+        let input = Input { now_ns, arrived_ns, key: conn.key, drawn: accounting.drawn, received };
         self.codec.output.clear();
         let asked = client.outstanding() > 0;
         // Each datagram is an arrival of its own; bytes of a stream are one together.
@@ -308,27 +307,27 @@ impl<P: Protocol> Generator<P> {
         if let Some(last) = last {
             accounting.settle(state, now_ns, last);
         }
-        let closes = disposition == exchange::Disposition::Closing;
+        let closes = disposition == Disposition::Closing;
         if closes && !asked && client.standing().request_timeout == RequestTimeout::None {
             let reconnects = self.codec.protocol.reconnects();
             accounting.note_unasked_end(now_ns, state, client.standing().answered, reconnects);
         }
         if let Some(last) = last {
-            self.note_early(net, key, token, last);
+            self.note_early(net, conn, last);
         }
-        self.codec.send_output(net, &mut self.slots[key], token);
+        self.codec.send_output(net, &mut self.slots[conn.key], conn.token);
         if !ending {
-            self.codec.protocol.note_sent(&mut self.slots[key].client);
+            self.codec.protocol.note_sent(&mut self.slots[conn.key].client);
         }
         if self.codec.protocol.hastens_deadlines() {
-            self.slots.arm(key);
+            self.slots.arm(conn.key);
         }
-        if self.slots[key].state.connection.is_opening()
-            && !self.is_agreed(net, key, token, disposition)
+        if self.slots[conn.key].state.connection.is_opening()
+            && !self.is_agreed(net, conn, disposition)
         {
             return;
         }
-        self.go_on(net, key, token, disposition, asked, ending);
+        self.go_on(net, conn, disposition, asked, ending);
     }
 
     /// Continues with a connection as the disposition says. `asked`: something was outstanding
@@ -337,58 +336,57 @@ impl<P: Protocol> Generator<P> {
     fn go_on(
         &mut self,
         net: &mut impl Net,
-        key: u32,
-        token: Token,
-        disposition: exchange::Disposition,
+        conn: Conn,
+        disposition: Disposition,
         asked: bool,
         ending: bool,
     ) {
-        let slot = &mut self.slots[key];
+        let slot = &mut self.slots[conn.key];
         let idle = slot.client.outstanding() == 0;
         let at_once = self.codec.protocol.transport() == Transport::Stream;
         if at_once && self.codec.protocol.waits_to_write(&slot.client) {
-            self.send_waiting(net, key, token);
+            self.send_waiting(net, conn);
         }
         match disposition {
-            exchange::Disposition::Open if self.config.close && asked && idle => {
-                self.answered_alone(net, key, token, ending)
+            Disposition::Open if self.config.close && asked && idle => {
+                self.answered_alone(net, conn, ending)
             }
-            exchange::Disposition::Open if ending => {}
-            exchange::Disposition::Open => self.fill(net, key),
-            exchange::Disposition::Draining if !idle => self.fill(net, key),
-            exchange::Disposition::Draining | exchange::Disposition::Closing => {
-                match self.slots[key].client.standing().request_timeout {
-                    RequestTimeout::None => self.closing(net, key, token, ending),
-                    request_timeout => self.heed(net, key, request_timeout),
+            Disposition::Open if ending => {}
+            Disposition::Open => self.fill(net, conn.key),
+            Disposition::Draining if !idle => self.fill(net, conn.key),
+            Disposition::Draining | Disposition::Closing => {
+                match self.slots[conn.key].client.standing().request_timeout {
+                    RequestTimeout::None => self.closing(net, conn, ending),
+                    request_timeout => self.heed(net, conn.key, request_timeout),
                 }
             }
-            exchange::Disposition::Broken => {
-                self.note_why(key);
-                self.broken(net, key, token);
+            Disposition::Broken => {
+                self.note_why(conn.key);
+                self.broken(net, conn);
             }
-            exchange::Disposition::Unsolicited => {
-                let class = self.codec.protocol.facts(&self.slots[key].client).violation;
-                self.violated(net, key, token, class);
+            Disposition::Unsolicited => {
+                let class = self.codec.protocol.facts(&self.slots[conn.key].client).violation;
+                self.violated(net, conn, class);
             }
-            exchange::Disposition::Opening | exchange::Disposition::Refused => {}
+            Disposition::Opening | Disposition::Refused => {}
         }
     }
 
-    fn send_waiting(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let bytes =
-            self.codec.send_waiting(net, &mut self.slots[key], token, self.accounting.drawn);
+    fn send_waiting(&mut self, net: &mut impl Net, conn: Conn) {
+        let (slot, drawn) = (&mut self.slots[conn.key], self.accounting.drawn);
+        let bytes = self.codec.send_waiting(net, slot, conn.token, drawn);
         if let Some(phase) = self.accounting.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }
     }
 
     /// Handles the answer to the only request of a connection.
-    fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
-        if self.codec.protocol.facts(&self.slots[key].client).peer_closes {
-            self.closing(net, key, token, ending);
+    fn answered_alone(&mut self, net: &mut impl Net, conn: Conn, ending: bool) {
+        if self.codec.protocol.facts(&self.slots[conn.key].client).peer_closes {
+            self.closing(net, conn, ending);
         } else {
-            net.close(token);
-            self.lost(net, key, true, 0);
+            net.close(conn.token);
+            self.lost(net, conn.key, true, 0);
         }
     }
 }
@@ -421,58 +419,45 @@ impl<P: Protocol> Program for Generator<P> {
         }
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.connected(net, key, token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.connected(net, conn);
     }
 
-    fn handle_connect_error(&mut self, net: &mut impl Net, key: u32, _: Token, why: ConnectError) {
-        self.refused(net, key, why);
+    fn handle_connect_error(&mut self, net: &mut impl Net, conn: Conn, why: ConnectError) {
+        self.refused(net, conn.key, why);
     }
 
     #[inline]
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        bytes: &[u8],
-        ending: bool,
-    ) {
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], ending: bool) {
         self.accounting.wakings.note_input();
-        match self.slots[key].tls {
-            None if self.config.tls.is_some() => self.handle_tunnel(net, key, token, bytes, ending),
-            None => self.handle_plain(net, key, token, Received::Bytes(bytes), ending),
-            Some(_) => self.handle_sealed(net, key, token, bytes, ending),
+        match self.slots[conn.key].tls {
+            None if self.config.tls.is_some() => self.handle_tunnel(net, conn, bytes, ending),
+            None => self.handle_plain(net, conn, Received::Bytes(bytes), ending),
+            Some(_) => self.handle_sealed(net, conn, bytes, ending),
         }
     }
 
     #[inline]
-    fn handle_datagrams(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        datagrams: Datagrams<'_>,
-    ) {
-        self.receive_datagrams(net, key, token, datagrams);
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, datagrams: Datagrams<'_>) {
+        self.receive_datagrams(net, conn, datagrams);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        if self.slots[key].state.connection.is_open_on(token) {
-            self.send_waiting(net, key, token);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        if self.slots[conn.key].state.connection.is_open_on(conn.token) {
+            self.send_waiting(net, conn);
             // The waiting bytes have left, or are about to.
-            self.stamps.note(Written::without_lag(key));
+            self.stamps.note(Written::without_lag(conn.key));
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        match self.slots[key].tls {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        match self.slots[conn.key].tls {
             None if self.config.tls.is_some() => {
                 let why = "the proxy ended the connection before it answered CONNECT";
-                self.not_tunnelled(net, key, token, why);
+                self.not_tunnelled(net, conn, why);
             }
-            None => self.ended(net, key, token, ended, None),
-            Some(_) => self.sealed_ended(net, key, token, ended),
+            None => self.ended(net, conn, ended, None),
+            Some(_) => self.sealed_ended(net, conn, ended),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use trueload_drive::{Net, Token};
+use trueload_drive::{Conn, Net};
 
 use super::Generator;
 use super::messages::NewPart;
@@ -52,10 +52,10 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Closes the connection of a slot that was given up, if nothing is outstanding on it.
-    pub(super) fn leave(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.codec.take_leave(net, &mut self.slots[key], token);
-        net.close(token);
-        self.lost(net, key, true, 0);
+    pub(super) fn leave(&mut self, net: &mut impl Net, conn: Conn) {
+        self.codec.take_leave(net, &mut self.slots[conn.key], conn.token);
+        net.close(conn.token);
+        self.lost(net, conn.key, true, 0);
     }
 
     /// Whether the slot was given up and its connection can be closed.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use trueload_drive::{Coalescing, ConnectError, Datagrams, Net, PeerClose, Program, Token};
+use trueload_drive::{Coalescing, Conn, ConnectError, Datagrams, Net, PeerClose, Program};
 use trueload_load::{Load, Origins, Stage, Stop};
 
 use super::{Command, Footprint, Generator, Measured, PhaseShare, Protocol};
@@ -31,10 +31,10 @@ impl<P: Protocol> PerOrigin<P> {
         PerOrigin { parts, origins, inbox }
     }
 
-    /// Returns the generator that owns the socket of this key, and its own key for it.
-    fn part(&mut self, key: u32) -> (&mut Generator<P>, u32) {
+    /// Returns the generator that owns this connection, and the connection under its own key.
+    fn part(&mut self, Conn { key, token }: Conn) -> (&mut Generator<P>, Conn) {
         let of = self.parts.len() as u32;
-        (&mut self.parts[(key % of) as usize].1, key / of)
+        (&mut self.parts[(key % of) as usize].1, Conn { key: key / of, token })
     }
 
     fn each(&mut self) -> impl Iterator<Item = &mut Generator<P>> {
@@ -70,54 +70,35 @@ impl<P: Protocol> Program for PerOrigin<P> {
         self.each().for_each(|part| part.handle_wake(net));
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let (part, key) = self.part(key);
-        part.handle_connected(net, key, token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        let (part, conn) = self.part(conn);
+        part.handle_connected(net, conn);
     }
 
-    fn handle_connect_error(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        why: ConnectError,
-    ) {
-        let (part, key) = self.part(key);
-        part.handle_connect_error(net, key, token, why);
+    fn handle_connect_error(&mut self, net: &mut impl Net, conn: Conn, why: ConnectError) {
+        let (part, conn) = self.part(conn);
+        part.handle_connect_error(net, conn, why);
     }
 
     #[inline]
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        bytes: &[u8],
-        ending: bool,
-    ) {
-        let (part, key) = self.part(key);
-        part.handle_input(net, key, token, bytes, ending);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], ending: bool) {
+        let (part, conn) = self.part(conn);
+        part.handle_input(net, conn, bytes, ending);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let (part, key) = self.part(key);
-        part.handle_drained(net, key, token);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        let (part, conn) = self.part(conn);
+        part.handle_drained(net, conn);
     }
 
-    fn handle_datagrams(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        datagrams: Datagrams<'_>,
-    ) {
-        let (part, key) = self.part(key);
-        part.handle_datagrams(net, key, token, datagrams);
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, datagrams: Datagrams<'_>) {
+        let (part, conn) = self.part(conn);
+        part.handle_datagrams(net, conn, datagrams);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        let (part, key) = self.part(key);
-        part.handle_end(net, key, token, ended);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        let (part, conn) = self.part(conn);
+        part.handle_end(net, conn, ended);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

@@ -1,6 +1,6 @@
 //! Moves a generator from phase to phase: start, stop, drain, residual bytes, report.
 
-use trueload_drive::{Coalescing, Net};
+use trueload_drive::{Coalescing, Conn, Net};
 use trueload_load::{Load, Stop, dealt, share};
 use trueload_meter::Recorded;
 use trueload_wire::exchange::Exchange;
@@ -113,9 +113,7 @@ impl<P: Protocol> Generator<P> {
         let over = self.accounting.current.is_none_or(|current| {
             !matches!(self.accounting.phases[current].stage, Stage::Waiting | Stage::Sending)
         });
-        let Some(phase) = self.accounting.phases.get_mut(next).filter(|_| over) else {
-            return;
-        };
+        let Some(phase) = self.accounting.phases.get_mut(next).filter(|_| over) else { return };
         if phase.stage != Stage::Waiting || phase.share.begins_ns() > now_ns {
             return;
         }
@@ -301,7 +299,7 @@ impl<P: Protocol> Generator<P> {
             let slot = &self.slots[key];
             let ours = slot.client.next_timeout_ns(over_ns) == Some(0);
             if ours && let ConnectionState::Open { token } = slot.state.connection {
-                self.out_of_time(net, key, token, over_ns);
+                self.out_of_time(net, Conn { key, token }, over_ns);
             }
         }
     }
@@ -381,9 +379,7 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn tick(&mut self, net: &impl Net) {
         let now_ns = net.now_ns();
         let open = self.slots.open;
-        let Some(index) = self.accounting.current else {
-            return;
-        };
+        let Some(index) = self.accounting.current else { return };
         let phase = &mut self.accounting.phases[index];
         if phase.stage == Stage::Done || now_ns < phase.next_tick_ns {
             return;

@@ -1,6 +1,6 @@
 //! TLS on a slot: its handshake, its input, and its failures. Nothing here runs without TLS.
 
-use trueload_drive::{Net, Outbox, PeerClose, Token};
+use trueload_drive::{Conn, Net, Outbox, PeerClose};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Ending, Exchange};
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
@@ -12,9 +12,9 @@ use super::slot::{Sealed, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// Starts the TLS handshake on a new connection.
-    pub(super) fn begin_handshake(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    pub(super) fn begin_handshake(&mut self, net: &mut impl Net, conn: Conn) {
         let Some(setup) = &self.config.tls else { return };
-        let Slot { tls, state, .. } = &mut self.slots[key];
+        let Slot { tls, state, .. } = &mut self.slots[conn.key];
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         state.change(Event::HandshakeBegun);
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
@@ -28,11 +28,11 @@ impl<P: Protocol> Generator<P> {
                 let (began_ns, waiting) = (net.now_ns(), Outbox::default());
                 let sealed = Sealed::default();
                 *tls = Some(Box::new(Secure { session, began_ns, waiting, sealed }));
-                net.send(token, &self.codec.buffers.sealed);
-                self.slots.arm(key);
+                net.send(conn.token, &self.codec.buffers.sealed);
+                self.slots.arm(conn.key);
             }
             Err(failure) => {
-                self.not_secured(net, key, token, class_of_failure(failure.kind), &failure.why)
+                self.not_secured(net, conn, class_of_failure(failure.kind), &failure.why)
             }
         }
     }
@@ -41,12 +41,11 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn handle_sealed(
         &mut self,
         net: &mut impl Net,
-        key: u32,
-        token: Token,
+        conn: Conn,
         bytes: &[u8],
         ending: bool,
     ) {
-        let Some(secure) = &mut self.slots[key].tls else { return };
+        let Some(secure) = &mut self.slots[conn.key].tls else { return };
         let session = &mut secure.session;
         let mut buffers = std::mem::take(&mut self.codec.buffers);
         buffers.clear();
@@ -54,58 +53,49 @@ impl<P: Protocol> Generator<P> {
         let outcome = session.handle_input(bytes, &mut buffers);
         let opened = before == Stage::Handshaking && session.stage() != Stage::Handshaking;
         if !buffers.sealed.is_empty() {
-            secure.sealed.push(net.queued_bytes(token), 0, buffers.sealed.len());
-            net.send(token, &buffers.sealed);
+            secure.sealed.push(net.queued_bytes(conn.token), 0, buffers.sealed.len());
+            net.send(conn.token, &buffers.sealed);
         }
         match (opened, &outcome) {
-            (true, _) => self.secured(net, key, token),
+            (true, _) => self.secured(net, conn),
             (false, Err(failure)) if before == Stage::Handshaking => {
-                self.not_secured(net, key, token, class_of_failure(failure.kind), &failure.why);
+                self.not_secured(net, conn, class_of_failure(failure.kind), &failure.why);
                 self.codec.buffers = buffers;
                 return;
             }
             _ => {}
         }
         let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
-        self.receive_plain(net, key, token, &buffers, over);
+        self.receive_plain(net, conn, &buffers, over);
         self.codec.buffers = buffers;
         // Handling the input may have ended the connection.
-        if !self.slots[key].state.connection.is_open_on(token) {
+        if !self.slots[conn.key].state.connection.is_open_on(conn.token) {
             return;
         }
         match outcome {
-            Ok(Stage::Closed) => self.ended(net, key, token, PeerClose::Fin, None),
+            Ok(Stage::Closed) => self.ended(net, conn, PeerClose::Fin, None),
             Ok(_) => {}
-            Err(failure) => self.session_failed(net, key, token, &failure),
+            Err(failure) => self.session_failed(net, conn, &failure),
         }
     }
 
     /// Handles unsealed bytes before the slot sends: input is looked at before the next request.
-    fn receive_plain(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        buffers: &Buffers,
-        over: bool,
-    ) {
+    fn receive_plain(&mut self, net: &mut impl Net, conn: Conn, buffers: &Buffers, over: bool) {
         if !buffers.plain.is_empty() {
-            self.slots[key].state.proven = true;
-            self.handle_plain(net, key, token, Received::Bytes(&buffers.plain), over);
+            self.slots[conn.key].state.proven = true;
+            self.handle_plain(net, conn, Received::Bytes(&buffers.plain), over);
         } else if !over {
             // The handshake may just be done. Or an answer came before, when more was known to
             // follow, and this input has no plain bytes: a ticket, a new key, a part of a record.
-            self.fill(net, key);
+            self.fill(net, conn.key);
         }
     }
 
     /// Handles the end of the handshake: from here on the slot has a connection.
-    fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    fn secured(&mut self, net: &mut impl Net, conn: Conn) {
         let now_ns = net.now_ns();
-        let Slot { tls, .. } = &mut self.slots[key];
-        let Some(Secure { session, began_ns, .. }) = tls.as_deref() else {
-            return;
-        };
+        let tls = self.slots[conn.key].tls.as_deref();
+        let Some(Secure { session, began_ns, .. }) = tls else { return };
         let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);
         if self.pace.secured.is_none() {
             self.pace.secured = session.secured();
@@ -115,44 +105,31 @@ impl<P: Protocol> Generator<P> {
             None => &mut self.accounting.early,
         };
         times.record_handshake(took_ns, resumed);
-        self.note_handshake(now_ns, key, resumed);
-        self.begin(net, key, token);
+        self.note_handshake(now_ns, conn.key, resumed);
+        self.begin(net, conn);
     }
 
     /// Handles a failed handshake.
-    pub(super) fn not_secured(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        class: Class,
-        why: &str,
-    ) {
-        net.close(token);
+    pub(super) fn not_secured(&mut self, net: &mut impl Net, conn: Conn, class: Class, why: &str) {
+        net.close(conn.token);
         self.pace.note_reason(class, why);
-        self.attempt_failed(net, key, class);
+        self.attempt_failed(net, conn.key, class);
     }
 
     /// Handles the end of the peer's side of a connection that carries TLS.
-    pub(super) fn sealed_ended(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        ended: PeerClose,
-    ) {
-        let ConnectionState::Handshaking { .. } = self.slots[key].state.connection else {
-            let known = self.known_from_tls(key, ended);
-            return self.ended(net, key, token, ended, known);
+    pub(super) fn sealed_ended(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        let ConnectionState::Handshaking { .. } = self.slots[conn.key].state.connection else {
+            let known = self.known_from_tls(conn.key, ended);
+            return self.ended(net, conn, ended, known);
         };
         match ended {
             PeerClose::Fin => {
                 let failure = Failure::eof();
-                self.not_secured(net, key, token, class_of_failure(failure.kind), &failure.why);
+                self.not_secured(net, conn, class_of_failure(failure.kind), &failure.why);
             }
             PeerClose::Reset | PeerClose::Refused => {
                 let why = "the peer reset the connection in the middle of the handshake";
-                self.not_secured(net, key, token, Class::Reset, why);
+                self.not_secured(net, conn, Class::Reset, why);
             }
         }
     }
@@ -179,11 +156,11 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Handles a TLS failure on an open connection.
-    fn session_failed(&mut self, net: &mut impl Net, key: u32, token: Token, failure: &Failure) {
+    fn session_failed(&mut self, net: &mut impl Net, conn: Conn, failure: &Failure) {
         let now_ns = net.now_ns();
         let class = class_of_failure(failure.kind);
         self.pace.note_reason(class, &failure.why);
-        let Slot { client, state, .. } = &mut self.slots[key];
+        let Slot { client, state, .. } = &mut self.slots[conn.key];
         if failure.kind == Kind::Alert && !state.proven {
             // TLS 1.3 tells a client only after the handshake that its certificate is refused or
             // missing.
@@ -191,17 +168,17 @@ impl<P: Protocol> Generator<P> {
         }
         if state.connection.is_opening() {
             let refused = OpenError { class, why: failure.why.clone().into() };
-            return self.not_opened(net, key, token, &refused);
+            return self.not_opened(net, conn, &refused);
         }
         if client.outstanding() == 0 {
             match failure.kind {
-                Kind::Alert => self.ended(net, key, token, PeerClose::Reset, None),
-                _ => self.violated(net, key, token, class),
+                Kind::Alert => self.ended(net, conn, PeerClose::Reset, None),
+                _ => self.violated(net, conn, class),
             }
             return;
         }
-        self.fail_all(now_ns, key, class);
-        self.broken(net, key, token);
+        self.fail_all(now_ns, conn.key, class);
+        self.broken(net, conn);
     }
 }
 

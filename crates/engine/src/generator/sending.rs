@@ -4,7 +4,7 @@
 //! late it is. It is sent as soon as its time has come and a slot can take it, and its latency
 //! counts from its scheduled time.
 
-use trueload_drive::{Coalescing, Net};
+use trueload_drive::{Coalescing, Conn, Net};
 use trueload_load::{Load, value_at};
 use trueload_wire::exchange::Exchange;
 
@@ -36,11 +36,9 @@ impl<P: Protocol> Generator<P> {
             self.note_step_end(key);
         }
         let slot = &mut self.slots[key];
-        let ConnectionState::Open { token } = slot.state.connection else {
-            return;
-        };
+        let ConnectionState::Open { token } = slot.state.connection else { return };
         if self.config.connect_open {
-            return self.send_opened(net, key, token);
+            return self.send_opened(net, Conn { key, token });
         }
         let outstanding = slot.client.outstanding();
         let free = slot.client.capacity(depth);
@@ -63,14 +61,11 @@ impl<P: Protocol> Generator<P> {
                 if free > 0 { self.take_step(key, index, free_ns, now_ns) } else { 0 }
             }
             Some((index, phase)) if phase.schedule.is_some() => {
-                {
-                    // A waiting slot has been free since it began to wait; one that was just
-                    // answered, from now.
-                    let state = &self.slots[key].state;
-                    let free_ns =
-                        if state.ready { state.ready_since_ns.min(now_ns) } else { now_ns };
-                    self.take_due(key, index, free - again, free_ns, now_ns)
-                }
+                // A waiting slot has been free since it began to wait; one that was just answered,
+                // from now.
+                let state = &self.slots[key].state;
+                let free_ns = if state.ready { state.ready_since_ns.min(now_ns) } else { now_ns };
+                self.take_due(key, index, free - again, free_ns, now_ns)
             }
             Some((_, phase)) if phase.concurrent().is_some() => 0,
             // A connection is filled again only when enough of it is free.
@@ -88,7 +83,7 @@ impl<P: Protocol> Generator<P> {
         let done = outstanding == 0 && !runs && !(may_ask && self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done && self.can_leave(key) {
-            self.leave(net, key, token);
+            self.leave(net, Conn { key, token });
         } else if done {
             self.end_share(key, now_ns, asked);
         }
@@ -192,9 +187,7 @@ impl<P: Protocol> Generator<P> {
 
     #[inline]
     pub(super) fn write(&mut self, net: &mut impl Net, key: u32, count: usize) {
-        let ConnectionState::Open { token } = self.slots[key].state.connection else {
-            return;
-        };
+        let ConnectionState::Open { token } = self.slots[key].state.connection else { return };
         if count == 0 {
             return;
         }

@@ -6,7 +6,7 @@
 //! the time between. On a sample of the connections the kernel reports when answers arrived. With
 //! that, both ends of the generator's own share are known.
 
-use trueload_drive::{Net, Token};
+use trueload_drive::{Conn, Net};
 use trueload_load::random;
 use trueload_wire::exchange::{Exchange, Outcome};
 
@@ -105,10 +105,10 @@ impl<P: Protocol> Generator<P> {
 
     /// Asks the kernel for the arrival times of a new connection, if its slot is in the sample or all
     /// are wanted.
-    pub(super) fn watch_if_sampled(&self, net: &mut impl Net, key: u32, token: Token) {
+    pub(super) fn watch_if_sampled(&self, net: &mut impl Net, conn: Conn) {
         let all = self.codec.protocol.times_arrivals();
-        if all || is_watched(self.config.seed, self.config.thread, key, self.slots.len()) {
-            net.watch_arrivals(token);
+        if all || is_watched(self.config.seed, self.config.thread, conn.key, self.slots.len()) {
+            net.watch_arrivals(conn.token);
         }
     }
 }

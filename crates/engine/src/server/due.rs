@@ -100,9 +100,7 @@ impl Server {
     pub(super) fn send_due(&mut self, net: &mut impl Net, wait: Wait) {
         let now_ns = net.now_ns();
         let place = self.connections.get_mut(wait.index as usize);
-        let Some(mut connection) = place.and_then(Option::take) else {
-            return;
-        };
+        let Some(mut connection) = place.and_then(Option::take) else { return };
         if connection.token.generation != wait.generation {
             self.connections[wait.index as usize] = Some(connection);
             return;

@@ -4,7 +4,7 @@
 //! A peer that takes nothing back is not read from any more once the driver's outbox is full.
 //! Nothing else is kept for it.
 
-use trueload_drive::{Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, Net, PeerClose, Program, Token};
 
 use super::watch::{Overdue, Watch};
 
@@ -32,20 +32,20 @@ impl Program for Echo {
     }
 
     #[inline]
-    fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
-        self.watch.heard(net.now_ns(), token);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        self.watch.heard(net.now_ns(), conn.token);
         self.watch.seen.bytes_in += bytes.len() as u64;
         self.watch.seen.bytes_out += bytes.len() as u64;
-        net.send(token, bytes);
+        net.send(conn.token, bytes);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, _: PeerClose) {
-        self.watch.closed(token);
-        self.watch.finish(net, token);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
+        self.watch.closed(conn.token);
+        self.watch.finish(net, conn.token);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, _: u32, token: Token) {
-        self.watch.heard(net.now_ns(), token);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        self.watch.heard(net.now_ns(), conn.token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

@@ -23,7 +23,7 @@ mod udp_echo;
 mod waits;
 mod watch;
 
-use trueload_drive::{Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, Net, PeerClose, Program, Token};
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::FedRequest;
 use trueload_wire::message::Limits;
@@ -504,10 +504,10 @@ impl Program for Server {
     }
 
     #[inline]
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
-        self.watch.heard(net.now_ns(), token);
-        if !self.answer_known(net, key, bytes) {
-            self.handle_bytes(net, key, bytes);
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        self.watch.heard(net.now_ns(), conn.token);
+        if !self.answer_known(net, conn.key, bytes) {
+            self.handle_bytes(net, conn.key, bytes);
         }
         // A burst of requests must not hold up due answers.
         if self.waits.next_ns().is_some() {
@@ -516,16 +516,16 @@ impl Program for Server {
     }
 
     /// Goes on with answers that have waited for room.
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.watch.heard(net.now_ns(), token);
-        let place = &mut self.connections[key as usize];
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        self.watch.heard(net.now_ns(), conn.token);
+        let place = &mut self.connections[conn.key as usize];
         if place.as_mut().is_some_and(Connection::release) {
-            self.send_due(net, Wait::of(token, 0, 0));
+            self.send_due(net, Wait::of(conn.token, 0, 0));
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _: PeerClose) {
-        let connection = self.connections[key as usize].take();
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
+        let connection = self.connections[conn.key as usize].take();
         let is_open = |connection: &Connection| !matches!(connection.speaks, Speaks::Lingering);
         if let Some(connection) = connection.filter(is_open) {
             let stage = connection.tls.as_ref().map(|session| session.stage());
@@ -533,7 +533,7 @@ impl Program for Server {
             let half_sent = connection.is_within_request();
             self.forget(net.now_ns(), &connection, Closed::ByClient { half_sent });
         }
-        self.watch.finish(net, token);
+        self.watch.finish(net, conn.token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

@@ -3,7 +3,7 @@
 //! Datagrams that come together leave together. One that finds no room in the kernel is lost, as
 //! any may be on its way. It is counted as received and not as answered.
 
-use trueload_drive::{Datagrams, Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, Datagrams, Net, PeerClose, Program};
 
 use super::watch::Watch;
 
@@ -33,23 +33,17 @@ impl Program for UdpEcho {
         self.watch.wake(|| None);
     }
 
-    fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
+    fn handle_input(&mut self, _: &mut impl Net, _: Conn, _: &[u8], _: bool) {}
 
     #[inline]
-    fn handle_datagrams(
-        &mut self,
-        net: &mut impl Net,
-        _: u32,
-        token: Token,
-        datagrams: Datagrams<'_>,
-    ) {
+    fn handle_datagrams(&mut self, net: &mut impl Net, conn: Conn, datagrams: Datagrams<'_>) {
         self.received += datagrams.count() as u64;
         self.watch.seen.bytes_in += datagrams.bytes.len() as u64;
         self.watch.seen.bytes_out += datagrams.bytes.len() as u64;
-        net.send_datagrams(token, datagrams);
+        net.send_datagrams(conn.token, datagrams);
     }
 
-    fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {}
+    fn handle_end(&mut self, _: &mut impl Net, _: Conn, _: PeerClose) {}
 
     fn handle_time(&mut self, net: &mut impl Net) {
         self.count(net);

@@ -11,7 +11,7 @@ use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_wire::http2::client::Windows;
 
 use super::peer::{Answer, Peer, Tls};
-use crate::common::{Wire, config, generator, run_to, token};
+use crate::common::{Wire, config, conn, generator, run_to};
 
 pub const MS: u64 = 1_000_000;
 pub const TIMEOUT_NS: u64 = 500 * MS;
@@ -107,7 +107,7 @@ impl<D: Dialogue> Play<D> {
         assert_eq!(self.wire.attempts.len(), self.peers.len() + 1, "one is attempted");
         self.peers.push(Peer::new(over_http2, self.tls.as_ref()));
         self.generator.handle_time(&mut self.wire);
-        self.generator.handle_connected(&mut self.wire, 0, token(index));
+        self.generator.handle_connected(&mut self.wire, conn(0, index));
         while self.peers[index as usize].is_handshaking() {
             let sent = self.wire.take_sent();
             assert!(!sent.is_empty(), "the handshake goes on");
@@ -127,7 +127,7 @@ impl<D: Dialogue> Play<D> {
 
     fn receive(&mut self, index: u32, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.generator.handle_input(&mut self.wire, 0, token(index), bytes, false);
+            self.generator.handle_input(&mut self.wire, conn(0, index), bytes, false);
         }
         self.generator.handle_batch_end(&mut self.wire);
     }
@@ -152,10 +152,10 @@ impl<D: Dialogue> Play<D> {
     /// Answers come, each in an input of its own, in a batch that takes until this time.
     pub fn answer_in_batch(&mut self, answers: &[(u32, &Answer)], until_ms: u64) {
         let peer = self.peers.last().expect("a connection");
-        let newest = token(self.peers.len() as u32 - 1);
+        let newest = conn(0, self.peers.len() as u32 - 1);
         for (nth, answer) in answers {
             let bytes = peer.written(*nth, answer);
-            self.generator.handle_input(&mut self.wire, 0, newest, &bytes, false);
+            self.generator.handle_input(&mut self.wire, newest, &bytes, false);
         }
         self.wire.now_ns = START_NS + until_ms * MS;
         self.generator.handle_batch_end(&mut self.wire);
@@ -163,8 +163,8 @@ impl<D: Dialogue> Play<D> {
 
     /// The server ends the newest connection.
     pub fn end_connection(&mut self) {
-        let newest = token(self.peers.len() as u32 - 1);
-        self.generator.handle_end(&mut self.wire, 0, newest, PeerClose::Fin);
+        let newest = conn(0, self.peers.len() as u32 - 1);
+        self.generator.handle_end(&mut self.wire, newest, PeerClose::Fin);
         self.generator.handle_batch_end(&mut self.wire);
     }
 

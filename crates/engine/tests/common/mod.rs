@@ -5,7 +5,7 @@ mod wire;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use trueload_drive::{Program, Token};
+use trueload_drive::{Conn, Program, Token};
 use trueload_engine::generator::{Command, Config, DoneReport, Generator, Protocol, Report};
 use trueload_engine::outlet::Outlet;
 
@@ -39,6 +39,11 @@ pub fn config(timeout_ns: u64) -> Config {
 /// The connection with this index.
 pub fn token(index: u32) -> Token {
     Token { index, generation: 0 }
+}
+
+/// The slot `key`'s connection with this index.
+pub fn conn(key: u32, index: u32) -> Conn {
+    Conn { key, token: token(index) }
 }
 
 /// A generator with the commands that it takes and the reports that it gives.

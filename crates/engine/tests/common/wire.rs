@@ -1,7 +1,6 @@
 //! A driver that writes down what it is asked, and does nothing else: the test is the kernel, the
 //! peers and the clock.
 
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,12 +107,7 @@ impl Net for Wire {
         self.epoch + Duration::from_nanos(self.now_ns)
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        _: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError> {
         self.attempts.push(Attempt { at_ns: self.now_ns, key, transport: to.transport });
         match self.refusal {
             Some(why) => Err(why),

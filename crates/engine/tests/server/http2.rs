@@ -10,7 +10,7 @@ use trueload_wire::http2::hpack::{Decoder, literal};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::settings;
 
-use super::world::{MS, TOKEN, World};
+use super::world::{MS, World};
 
 fn request(stream: u32, method: &str, path: &str, end: bool) -> Vec<u8> {
     let (mut block, mut out) = (Vec::new(), Vec::new());
@@ -137,7 +137,7 @@ fn a_preface_without_its_end_is_a_mistake_of_the_connection() {
         Some("GOAWAY 0 ProtocolError")
     );
     assert_eq!(world.mark().malformed, 1);
-    world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Fin);
+    world.server.handle_end(&mut world.wire, world.conn, PeerClose::Fin);
     assert!(world.is_closed());
     let seen = world.seen();
     assert_eq!((seen.accepted, seen.open), (1, 0));
@@ -222,7 +222,7 @@ fn a_stream_that_its_client_resets_is_aborted_and_one_that_goes_with_its_connect
     let seen = world.mark();
     assert_eq!((seen.aborted, seen.open_requests.now), (1, 2));
     world.pass(20 * MS - 1);
-    world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Fin);
+    world.server.handle_end(&mut world.wire, world.conn, PeerClose::Fin);
     world.pass(30 * MS);
     let seen = world.mark();
     assert_eq!((seen.aborted, seen.answered, seen.half_sent), (2, 0, 0));

@@ -9,12 +9,12 @@ mod world;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use trueload_drive::{PeerClose, Program, Token};
+use trueload_drive::{PeerClose, Program};
 use trueload_engine::protocol::FaultsPlan;
 
 use crate::common::Sent;
 
-use world::{MS, NOVEMBER_1994_S, TOKEN, World};
+use world::{MS, NOVEMBER_1994_S, World};
 
 fn get(path: &str, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").into_bytes()
@@ -82,10 +82,9 @@ fn answers_due_just_after_others_leave_together_and_one_alone_at_its_time() {
     let mut world = World::new();
     let after_us = [0, 5, 24, 26, 51, 300];
     for (index, after_us) in (1..).zip(after_us) {
-        let token = Token { index, generation: 0 };
-        let key = world.server.handle_accepted(&mut world.wire, token);
+        let conn = world.accept(index);
         world.wire.now_ns = after_us * US;
-        world.server.handle_input(&mut world.wire, key, token, &get("/wait/10", ""), false);
+        world.server.handle_input(&mut world.wire, conn, &get("/wait/10", ""), false);
     }
     world.pass(11 * MS);
     let left_us: Vec<u64> =
@@ -111,10 +110,9 @@ fn what_is_due_leaves_between_the_requests_of_a_burst() {
     let mut world = World::recording();
     world.receive(&get("/wait/1", ""));
     world.wire.step_ns = MS / 100;
-    let other = Token { index: 1, generation: 0 };
-    let key = world.server.handle_accepted(&mut world.wire, other);
+    let other = world.accept(1);
     for _ in 0..150 {
-        world.server.handle_input(&mut world.wire, key, other, &get("/wait/9", ""), false);
+        world.server.handle_input(&mut world.wire, other, &get("/wait/9", ""), false);
     }
     let Sent { at_ns, bytes, .. } = world.wire.sent.first().expect("the batch is not over yet");
     assert!(bytes.ends_with(b"\r\n\r\nok") && (MS..MS + MS / 10).contains(at_ns), "{at_ns} ns");
@@ -191,7 +189,7 @@ fn a_later_minor_version_is_answered_as_http11() {
 fn a_client_that_leaves_while_its_answer_waits_is_counted_as_aborted() {
     let mut world = World::new();
     world.receive(&[get("/wait/50", ""), get("/", "")].concat());
-    world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Reset);
+    world.server.handle_end(&mut world.wire, world.conn, PeerClose::Reset);
     world.pass(100 * MS);
     assert_eq!(world.sent(), "");
     let seen = world.seen();
@@ -222,7 +220,7 @@ fn a_record_tells_what_was_seen_since_the_mark_before() {
     assert_eq!((first.open_requests.now, first.open_requests.peak), (1, 1));
     assert!((first.open_requests.mean - 1.0).abs() < 1e-9, "{:?}", first.open_requests);
     world.pass(30 * MS);
-    world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Fin);
+    world.server.handle_end(&mut world.wire, world.conn, PeerClose::Fin);
     world.pass(40 * MS);
     let second = world.mark();
     assert_eq!((second.requests, second.answered, second.accepted, second.closed), (0, 1, 0, 1));

@@ -54,7 +54,7 @@ fn read_all(world: &mut World) -> Vec<u8> {
         if std::mem::take(&mut world.wire.held).is_empty() {
             world.pass(world.wire.now_ns + MS);
         } else {
-            world.server.handle_drained(&mut world.wire, world.key, TOKEN);
+            world.server.handle_drained(&mut world.wire, world.conn);
         }
         assert!(unread(world) <= MOST, "{} bytes at once", unread(world));
     }
@@ -105,7 +105,7 @@ fn who_ends_or_resets_while_answers_wait_is_forgotten() {
     for ended in [PeerClose::Fin, PeerClose::Reset] {
         let mut world = World::recording();
         flood(&mut world, || get("/bytes/65536", ""));
-        world.server.handle_end(&mut world.wire, world.key, TOKEN, ended);
+        world.server.handle_end(&mut world.wire, world.conn, ended);
         world.pass(1000 * MS);
         let seen = world.mark();
         assert_eq!(seen.requests, seen.answered + seen.aborted, "{ended:?}");

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use trueload_drive::{Program, Token};
+use trueload_drive::{Conn, Program, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval, Served};
 use trueload_engine::server::{Command, ConnectionLimits, Faults, Report, Server, Watch};
@@ -19,7 +19,7 @@ pub(super) const TOKEN: Token = Token { index: 0, generation: 0 };
 pub(super) struct World {
     pub(super) server: Server,
     pub(super) wire: Wire,
-    pub(super) key: u32,
+    pub(super) conn: Conn,
     commands: Sender<Command>,
     reports: Receiver<Report>,
 }
@@ -68,11 +68,18 @@ impl World {
         let epoch = Duration::from_secs(NOVEMBER_1994_S);
         let mut wire = Wire { epoch, ..Wire::default() };
         let key = server.handle_accepted(&mut wire, TOKEN);
-        World { server, wire, key, commands, reports }
+        let conn = Conn { key, token: TOKEN };
+        World { server, wire, conn, commands, reports }
+    }
+
+    /// Another connection.
+    pub(super) fn accept(&mut self, index: u32) -> Conn {
+        let token = Token { index, generation: 0 };
+        Conn { key: self.server.handle_accepted(&mut self.wire, token), token }
     }
 
     pub(super) fn receive(&mut self, text: &[u8]) {
-        self.server.handle_input(&mut self.wire, self.key, TOKEN, text, false);
+        self.server.handle_input(&mut self.wire, self.conn, text, false);
     }
 
     /// Lets time pass up to `until_ns`, waking the server whenever it asks for it.

@@ -1,7 +1,6 @@
 //! The connections to the clients: what the server has sent, what the kernel holds, and whether the
 //! server reads.
 
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +93,7 @@ impl Net for Links {
         Duration::from_nanos(self.now_ns)
     }
 
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
+    fn connect(&mut self, _: u32, _: Remote<'_>) -> Result<Token, ConnectError> {
         Err(ConnectError::Refused)
     }
 

@@ -9,7 +9,7 @@ mod link;
 
 use std::sync::mpsc::channel;
 
-use trueload_drive::{Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, Net, PeerClose, Program, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::Http2Plan;
 use trueload_engine::server::{Report, Server, Watch};
@@ -94,7 +94,7 @@ impl Play {
         let (bytes, drained) = self.links.read(index, most);
         self.clients[index].receive(&bytes);
         if drained {
-            self.server.handle_drained(&mut self.links, index as u32, token(index));
+            self.server.handle_drained(&mut self.links, conn(index));
         }
     }
 
@@ -104,16 +104,19 @@ impl Play {
         for _ in 0..pieces {
             let bytes = self.clients[index].send(round, chance);
             if !bytes.is_empty() && self.links.is_open(index) {
-                let (key, token) = (index as u32, token(index));
-                self.server.handle_input(&mut self.links, key, token, &bytes, false);
+                self.server.handle_input(&mut self.links, conn(index), &bytes, false);
             }
         }
         if pieces > 0 && self.clients[index].leaves(chance) && self.links.is_open(index) {
             let ended = chance.pick(&[PeerClose::Fin, PeerClose::Reset]);
-            self.server.handle_end(&mut self.links, index as u32, token(index), ended);
+            self.server.handle_end(&mut self.links, conn(index), ended);
             self.links.end(index);
         }
     }
+}
+
+fn conn(index: usize) -> Conn {
+    Conn { key: index as u32, token: token(index) }
 }
 
 fn token(index: usize) -> Token {

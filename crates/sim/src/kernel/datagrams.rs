@@ -4,7 +4,7 @@
 
 use trueload_drive::{Datagrams, Program};
 
-use super::{Happening, Kernel, token};
+use super::{Happening, Kernel};
 use crate::history::readable;
 
 /// A datagram, and the time at which the generator handed it over, in ns.
@@ -51,7 +51,7 @@ impl Kernel {
         let Some((first, _)) = socket.datagrams_in.front().filter(|_| socket.open) else {
             return false;
         };
-        let (key, segment_bytes, mut bytes) = (socket.key, first.len(), Vec::new());
+        let (conn, segment_bytes, mut bytes) = (socket.conn(index), first.len(), Vec::new());
         let arrived_ns = socket.watched.then_some(socket.arrived_ns);
         for _ in 0..most {
             let Some((datagram, handed_ns)) = socket.datagrams_in.pop_front() else { break };
@@ -63,7 +63,7 @@ impl Kernel {
         let datagrams = Datagrams { bytes: &bytes, segment_bytes, ecn: 0, path: None };
         self.seen.bytes_read += datagrams.bytes.len() as u64;
         self.arrived_ns = arrived_ns;
-        program.handle_datagrams(self, key, token(index), datagrams);
+        program.handle_datagrams(self, conn, datagrams);
         self.arrived_ns = None;
         true
     }

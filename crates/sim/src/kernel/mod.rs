@@ -373,20 +373,20 @@ impl Kernel {
 
     /// Tells the program everything that has happened on a connection.
     fn deliver(&mut self, program: &mut impl Program, index: u32) {
-        let (key, token) = (self.sockets[index as usize].key, token(index));
         let socket = &mut self.sockets[index as usize];
+        let (key, conn) = (socket.key, socket.conn(index));
         if !socket.open {
             return;
         }
         if socket.refused.take().is_some() {
             self.shut(index);
             self.note("refused", u64::from(index), b"", || format!("#{index}, slot {key}"));
-            return program.handle_connect_error(self, key, token, ConnectError::Refused);
+            return program.handle_connect_error(self, conn, ConnectError::Refused);
         }
         if std::mem::take(&mut socket.connected) {
             socket.connecting = false;
             self.note("connected", u64::from(index), b"", || format!("#{index}, slot {key}"));
-            program.handle_connected(self, key, token);
+            program.handle_connected(self, conn);
             self.flush(index);
         }
         let drained_first = self.plan.together && self.chance.one_in(2);
@@ -408,7 +408,7 @@ impl Kernel {
         };
         let read_ns = self.read_ns;
         let socket = &mut self.sockets[index as usize];
-        let (key, token) = (socket.key, token(index));
+        let conn = socket.conn(index);
         if !socket.open {
             return false;
         }
@@ -416,8 +416,8 @@ impl Kernel {
             let Some(ended) = socket.end.take() else { return false };
             self.clock_ns += self.plan.input_cost_ns;
             self.note("ended", u64::from(index), b"", || format!("#{index} {ended:?}"));
-            program.handle_end(self, key, token, ended);
-            self.close(token);
+            program.handle_end(self, conn, ended);
+            self.close(conn.token);
             return false;
         }
         let count = most.min(socket.inbox.len());
@@ -439,7 +439,7 @@ impl Kernel {
         });
         self.arrived_ns = arrived_ns;
         self.seen.bytes_read += bytes.len() as u64;
-        program.handle_input(self, key, token, &bytes, ending);
+        program.handle_input(self, conn, &bytes, ending);
         self.arrived_ns = None;
         true
     }
@@ -453,9 +453,9 @@ impl Kernel {
         self.flush(index);
         let socket = &self.sockets[index as usize];
         if socket.open && socket.outbox.is_empty() {
-            let key = socket.key;
+            let conn = socket.conn(index);
             self.note("drained", u64::from(index), b"", || format!("#{index}"));
-            program.handle_drained(self, key, token(index));
+            program.handle_drained(self, conn);
         }
     }
 

@@ -1,6 +1,5 @@
 //! The calls that a generator makes to the kernel: the implementation of [`Net`].
 
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,12 +103,7 @@ impl Net for Kernel {
         Some(2 * self.plan.latency_ns)
     }
 
-    fn connect(
-        &mut self,
-        key: u32,
-        to: Remote<'_>,
-        _: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
+    fn connect(&mut self, key: u32, to: Remote<'_>) -> Result<Token, ConnectError> {
         self.clock_ns += self.plan.send_cost_ns;
         let index = self.sockets.len() as u32;
         let accept = if *to.address == self.addresses[0] {

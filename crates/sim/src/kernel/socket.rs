@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trueload_drive::{ConnectError, Outbox, PeerClose};
+use trueload_drive::{Conn, ConnectError, Outbox, PeerClose};
 
 use super::secure::Secured;
 use crate::scenario::Pace;
@@ -63,6 +63,10 @@ pub(super) struct Socket {
 }
 
 impl Socket {
+    pub(super) fn conn(&self, index: u32) -> Conn {
+        Conn { key: self.key, token: super::token(index) }
+    }
+
     pub(super) fn new(key: u32, now_ns: u64) -> Self {
         Socket {
             key,

@@ -55,9 +55,7 @@ pub(super) fn nothing_waits_beside_a_free_connection(played: &mut Played) -> Res
     let busy_ns = (2 * played.scenario.slowest_ns() + 10 * MS) as f64;
     each_phase(played, |Reported { done, .. }, meter| {
         let share = &played.front.assigned[done.phase].share;
-        let (Load::Open { .. }, Stop::After(ns)) = (&share.load, share.stop) else {
-            return Ok(());
-        };
+        let (Load::Open { .. }, Stop::After(ns)) = (&share.load, share.stop) else { return Ok(()) };
         let spent = done.data.is_some_and(|data| data.spent);
         let whole = meter.sessions.is_none() && !done.partial && !spent && share.idle == 0;
         if !whole || meter.scheduled == 0 || played.front.joined_ns.is_some() {

@@ -116,9 +116,7 @@ impl Body {
                 return Ok(Some(at));
             }
             let rest = &bytes[at..];
-            let Some(&first) = rest.first() else {
-                return Ok(None);
-            };
+            let Some(&first) = rest.first() else { return Ok(None) };
             at += match self.step {
                 Step::Whole => 0,
                 Step::Counted | Step::ChunkData | Step::UntilClose => {
@@ -178,9 +176,7 @@ impl Body {
             Ok(None)
         })?;
         self.used = used;
-        let Some(taken) = taken else {
-            return Ok(rest.len());
-        };
+        let Some(taken) = taken else { return Ok(rest.len()) };
         self.used = 0;
         if self.left == 0 {
             fields.begin_trailers();
@@ -193,9 +189,7 @@ impl Body {
 
     /// Processes a byte of the line and returns whether it ends the line.
     fn line_byte(&mut self, byte: u8) -> Result<bool, ParseError> {
-        let Step::ChunkLine(line) = self.step else {
-            return Ok(true);
-        };
+        let Step::ChunkLine(line) = self.step else { return Ok(true) };
         let next = match (line, byte) {
             (Line::SizeStart | Line::Size, _) if byte.is_ascii_hexdigit() => {
                 self.size_digit(byte)?;

@@ -133,9 +133,7 @@ impl<T: Copy + PartialEq> Client<T> {
         book: &impl Book<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) {
-        let Some(oldest) = self.asked.oldest() else {
-            return;
-        };
+        let Some(oldest) = self.asked.oldest() else { return };
         let idempotent = book.rules_of(oldest).idempotent;
         let alone = self.asked.len() == 1;
         let mut partial = self.partial.take();

@@ -174,9 +174,7 @@ impl Fields {
                     if value == Value::Text {
                         at = text_end(bytes, at);
                     }
-                    let Some(&byte) = bytes.get(at) else {
-                        break;
-                    };
+                    let Some(&byte) = bytes.get(at) else { break };
                     self.step = match byte {
                         b'\r' => Step::LineLf(value),
                         _ => Step::In(self.value_byte(value, byte)?),
@@ -211,9 +209,7 @@ impl Fields {
         let cr = text_end(bytes, colon.min(bytes.len()));
         let name = bytes.get(from..colon)?;
         let value = bytes.get(colon + 1..cr)?;
-        let &[b'\r', b'\n', next] = bytes.get(cr..cr + 3)? else {
-            return None;
-        };
+        let &[b'\r', b'\n', next] = bytes.get(cr..cr + 3)? else { return None };
         // A next line that begins with whitespace continues this line's value.
         let plain = bytes[colon] == b':' && !matches!(next, b' ' | b'\t');
         if !plain || name.is_empty() || self.lines as usize >= cap {

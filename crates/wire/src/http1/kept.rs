@@ -57,9 +57,7 @@ impl KeptHead {
                         Start::Status(line) => line.scan(window, true)?,
                         Start::Request(line) => line.scan(window)?,
                     };
-                    let Some(taken) = taken else {
-                        return Ok(None);
-                    };
+                    let Some(taken) = taken else { return Ok(None) };
                     at = taken;
                     *in_fields = true;
                 }

@@ -173,9 +173,7 @@ impl RequestParser {
         scan_within(bytes, &mut self.head_bytes, limits.head_bytes, too_long, |window| {
             let mut at = 0;
             if *state == At::RequestLine {
-                let Some(taken) = line.scan(window)? else {
-                    return Ok(None);
-                };
+                let Some(taken) = line.scan(window)? else { return Ok(None) };
                 at = taken;
                 *state = At::Fields;
             }

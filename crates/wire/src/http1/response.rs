@@ -121,9 +121,7 @@ impl ResponseParser {
                     return Err(self.refused().unwrap_or(BAD_VERSION));
                 }
             };
-            let Some(taken) = taken else {
-                return Ok((bytes.len(), Fed::Partial));
-            };
+            let Some(taken) = taken else { return Ok((bytes.len(), Fed::Partial)) };
             at += taken;
             if self.at == At::Body {
                 let response = self.response(true);
@@ -159,9 +157,7 @@ impl ResponseParser {
         scan_within(bytes, used, cap, too_long, |window| {
             let mut at = 0;
             if *state == At::StatusLine {
-                let Some(taken) = line.scan(window, informational)? else {
-                    return Ok(None);
-                };
+                let Some(taken) = line.scan(window, informational)? else { return Ok(None) };
                 at = taken;
                 *state = At::Fields;
             }

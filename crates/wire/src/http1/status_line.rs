@@ -42,9 +42,7 @@ impl StatusLine {
         while at < bytes.len() {
             if self.at == REASON_AT {
                 at = text_end(bytes, at);
-                let Some(&end) = bytes.get(at) else {
-                    return Ok(None);
-                };
+                let Some(&end) = bytes.get(at) else { return Ok(None) };
                 if end != b'\r' {
                     return Err(not_text(end));
                 }

@@ -201,9 +201,7 @@ impl Reader {
         input: &mut &'b [u8],
     ) -> Result<Option<Piece<'a>>, Violation> {
         self.put_aside(input, HEADER_BYTES.saturating_sub(self.aside.len()));
-        let Some(bytes) = self.aside.first_chunk::<HEADER_BYTES>() else {
-            return Ok(None);
-        };
+        let Some(bytes) = self.aside.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
         let header = Header::read(bytes);
         self.check(&header)?;
         if header.kind == Kind::DATA {

@@ -28,9 +28,7 @@ impl Given {
     /// Whether this is a given certificate, which needs no issuer. Its validity period has already
     /// been checked when `error` arises.
     fn names(&self, certificate: &CertificateDer<'_>, error: &Error) -> bool {
-        let Error::InvalidCertificate(CertificateError::Other(other)) = error else {
-            return false;
-        };
+        let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
         let as_issuer = matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity));
         as_issuer && self.certificates.iter().any(|given| given == certificate)
     }

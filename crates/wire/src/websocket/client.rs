@@ -121,9 +121,7 @@ impl Awaited {
     ) -> Result<Option<usize>, OpeningError> {
         let mut at = 0;
         loop {
-            let Some(taken) = self.head.feed(&bytes[at..], limits)? else {
-                return Ok(None);
-            };
+            let Some(taken) = self.head.feed(&bytes[at..], limits)? else { return Ok(None) };
             at += taken;
             match self.head.status() {
                 101 => break,

@@ -128,21 +128,15 @@ impl Header {
         role: Role,
         room: usize,
     ) -> Result<Option<(Self, usize)>, Error> {
-        let &[first, second, ref rest @ ..] = bytes else {
-            return Ok(None);
-        };
+        let &[first, second, ref rest @ ..] = bytes else { return Ok(None) };
         let (opcode, last, short) = check_start(first, second, role)?;
         let (len, rest) = match short {
             126 => {
-                let Some((len, rest)) = rest.split_first_chunk::<2>() else {
-                    return Ok(None);
-                };
+                let Some((len, rest)) = rest.split_first_chunk::<2>() else { return Ok(None) };
                 (minimal(u64::from(u16::from_be_bytes(*len)), 126)?, rest)
             }
             127 => {
-                let Some((len, rest)) = rest.split_first_chunk::<8>() else {
-                    return Ok(None);
-                };
+                let Some((len, rest)) = rest.split_first_chunk::<8>() else { return Ok(None) };
                 (minimal(u64::from_be_bytes(*len), 1 << 16)?, rest)
             }
             short => (u64::from(short), rest),
@@ -152,9 +146,7 @@ impl Header {
         let (key, rest) = match role {
             Role::Client => (None, rest),
             Role::Server => {
-                let Some((key, rest)) = rest.split_first_chunk::<4>() else {
-                    return Ok(None);
-                };
+                let Some((key, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
                 (Some(*key), rest)
             }
         };

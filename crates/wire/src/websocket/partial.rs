@@ -72,9 +72,7 @@ impl Partial {
         if self.frame.is_none() {
             at = self.take_head(bytes, role, limits)?;
         }
-        let Some(frame) = self.frame else {
-            return Ok((at, false));
-        };
+        let Some(frame) = self.frame else { return Ok((at, false)) };
         at += self.take_payload(&bytes[at..], frame)?;
         let whole = self.taken == frame.len;
         let closed = whole && self.end_frame(frame, on_outcome)?;

@@ -85,9 +85,7 @@ impl Hub {
 
     /// Takes what the others have posted to a thread.
     pub(super) fn take(&self, thread: usize) -> Vec<Segment> {
-        let Some(mailbox) = self.boxes.get(thread) else {
-            return Vec::new();
-        };
+        let Some(mailbox) = self.boxes.get(thread) else { return Vec::new() };
         let mut segments = mailbox.segments.lock().unwrap_or_else(PoisonError::into_inner);
         mailbox.bytes.store(0, Ordering::Relaxed);
         std::mem::take(&mut *segments)

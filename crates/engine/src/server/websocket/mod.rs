@@ -15,7 +15,7 @@ mod round;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use trueload_drive::{Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, Net, PeerClose, Program, Token};
 use trueload_wire::shootout::Dialect;
 use trueload_wire::tls::{self, Buffers, Stage};
 use trueload_wire::websocket::server::Opening;
@@ -142,9 +142,7 @@ impl Server {
                 }
             }
         }
-        let State::Open(receiver, standing) = &mut connection.state else {
-            return Next::GoesOn;
-        };
+        let State::Open(receiver, standing) = &mut connection.state else { return Next::GoesOn };
         self.desk.begin_open(standing);
         let (mut close, mut asked) = (None, false);
         let (desk, limits) = (&mut self.desk, Limits::default());
@@ -158,9 +156,7 @@ impl Server {
             self.desk.watch.seen.malformed += 1;
             close = Some(error.close_code());
         }
-        let Some(code) = close else {
-            return Next::GoesOn;
-        };
+        let Some(code) = close else { return Next::GoesOn };
         // A connection that has broadcast in this round still gets that message, and its receipt,
         // before the close.
         if !self.desk.is_behind() {
@@ -379,11 +375,9 @@ impl Program for Server {
     }
 
     #[inline]
-    fn handle_input(&mut self, net: &mut impl Net, key: u32, token: Token, bytes: &[u8], _: bool) {
-        self.desk.watch.heard(net.now_ns(), token);
-        let Some(mut connection) = self.connections[key as usize].take() else {
-            return;
-        };
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], _: bool) {
+        self.desk.watch.heard(net.now_ns(), conn.token);
+        let Some(mut connection) = self.connections[conn.key as usize].take() else { return };
         self.desk.begin();
         let next = match connection.tls {
             None => {
@@ -393,26 +387,26 @@ impl Program for Server {
             Some(_) => self.take_sealed(net, &mut connection, bytes),
         };
         if connection.is_opening() && !std::mem::replace(&mut connection.is_half_sent, true) {
-            self.desk.watch.look_again(token, net.now_ns() + HALF_NS);
+            self.desk.watch.look_again(conn.token, net.now_ns() + HALF_NS);
         }
         self.flush(net, connection, next);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.desk.watch.heard(net.now_ns(), token);
-        if let Some(mut connection) = self.connections[key as usize].take() {
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        self.desk.watch.heard(net.now_ns(), conn.token);
+        if let Some(mut connection) = self.connections[conn.key as usize].take() {
             self.has_room_for(net, &mut connection);
-            self.connections[key as usize] = Some(connection);
+            self.connections[conn.key as usize] = Some(connection);
         }
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _: PeerClose) {
-        if let Some(connection) = self.connections[key as usize].take() {
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
+        if let Some(connection) = self.connections[conn.key as usize].take() {
             let stage = connection.tls.as_ref().map(|session| session.stage());
             self.desk.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
             self.forget(connection);
         }
-        self.desk.watch.finish(net, token);
+        self.desk.watch.finish(net, conn.token);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

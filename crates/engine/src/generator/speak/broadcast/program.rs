@@ -5,7 +5,7 @@
 //! settled with other engines. The generator itself only tells [`Broadcast`] which connections are
 //! gone, and asks it whether a phase still awaits deliveries.
 
-use trueload_drive::{ConnectError, Net, PeerClose, Program, Token};
+use trueload_drive::{Conn, ConnectError, Net, PeerClose, Program};
 use trueload_load::dealt;
 
 use super::turns::Turns;
@@ -91,41 +91,28 @@ impl Program for Broadcasting {
         }
     }
 
-    fn handle_connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.generator.handle_connected(net, key, token);
+    fn handle_connected(&mut self, net: &mut impl Net, conn: Conn) {
+        self.generator.handle_connected(net, conn);
     }
 
-    fn handle_connect_error(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        why: ConnectError,
-    ) {
-        self.generator.handle_connect_error(net, key, token, why);
+    fn handle_connect_error(&mut self, net: &mut impl Net, conn: Conn, why: ConnectError) {
+        self.generator.handle_connect_error(net, conn, why);
     }
 
     #[inline]
-    fn handle_input(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        bytes: &[u8],
-        ending: bool,
-    ) {
+    fn handle_input(&mut self, net: &mut impl Net, conn: Conn, bytes: &[u8], ending: bool) {
         if self.turns.is_clock_due() {
             net.read_clock();
         }
-        self.generator.handle_input(net, key, token, bytes, ending);
+        self.generator.handle_input(net, conn, bytes, ending);
     }
 
-    fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        self.generator.handle_drained(net, key, token);
+    fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
+        self.generator.handle_drained(net, conn);
     }
 
-    fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
-        self.generator.handle_end(net, key, token, ended);
+    fn handle_end(&mut self, net: &mut impl Net, conn: Conn, ended: PeerClose) {
+        self.generator.handle_end(net, conn, ended);
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {

@@ -155,9 +155,7 @@ impl UnderWay {
             let origin = stamp.and_then(|stamp| self.origin(key, stamp));
             self.ledger.discover(key.sender, key.sequence, origin, now_ns)
         });
-        let Some(handle) = handle else {
-            return self.deliver_over(key, slot);
-        };
+        let Some(handle) = handle else { return self.deliver_over(key, slot) };
         self.memory.remember(key, Known { key, handle }, message);
         if self.ledger.deliver(handle, slot, now_ns) == Delivered::Again {
             self.fail(key, Class::Duplicate);
