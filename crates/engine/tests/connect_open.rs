@@ -40,15 +40,7 @@ impl Play {
         commands.send(Command::Connections(slots)).expect("it listens");
         let stages = [Stage { ns: 10_000 * MS, from: 100.0, to: 100.0 }].into();
         let load = Load::Open { stages, arrivals: Arrivals::Constant };
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: slots,
-            idle: 0,
-            start_ns: START_NS,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare::new(load, stop, slots, START_NS);
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
         play.connected(0, 0);

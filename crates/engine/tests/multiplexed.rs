@@ -183,15 +183,7 @@ impl<P: Protocol> Play<P> {
         commands.send(Command::Connections(1)).expect("it listens");
         let stop = Stop::After(WINDOW_NS);
         let load = Load::Closed { active: [].into() };
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 1,
-            idle: 0,
-            start_ns: 2 * MS,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare::new(load, stop, 1, 2 * MS);
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
         play.generator.handle_connected(&mut play.wire, conn(0, 0));

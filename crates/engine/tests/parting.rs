@@ -47,13 +47,8 @@ impl Play {
             play.generator.handle_connected(&mut play.wire, conn(key, key));
         }
         let share = PhaseShare {
-            load: load.clone(),
-            stop: Stop::After(WINDOW_NS),
-            connections: SLOTS,
-            idle: 0,
-            start_ns: START_NS,
             from_ns,
-            log_rows: 0,
+            ..PhaseShare::new(load.clone(), Stop::After(WINDOW_NS), SLOTS, START_NS)
         };
         play.tell(Command::Phase(share));
         play

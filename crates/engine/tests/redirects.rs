@@ -69,15 +69,7 @@ impl Play {
         commands.send(Command::Connections(1)).expect("it listens");
         let load = Load::Closed { active: [].into() };
         let stop = Stop::After(WINDOW_NS);
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 1,
-            idle: 0,
-            start_ns: START_NS,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare::new(load, stop, 1, START_NS);
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
         play.connected(0);

@@ -107,15 +107,7 @@ impl Play {
         let (generator, commands, reports) = generator(config(TIMEOUT_NS), users);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 1,
-            idle: 0,
-            start_ns: START_NS,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare::new(load, stop, 1, START_NS);
         let mut play = Play { generator, wire, reports, commands };
         play.generator.handle_wake(&mut play.wire);
         play.connected(0);
@@ -288,8 +280,7 @@ fn a_session_that_a_phase_cuts_leaves_its_age_to_it_and_to_the_next() {
     let mut play = Play::within(load.clone(), 100 * MS);
     let start_ns = START_NS + 100 * MS;
     let stop = Stop::After(200 * MS);
-    let next =
-        PhaseShare { load, stop, connections: 1, idle: 0, start_ns, from_ns: 0, log_rows: 0 };
+    let next = PhaseShare::new(load, stop, 1, start_ns);
     play.commands.send(Command::Phase(next)).expect("it listens");
     play.generator.handle_wake(&mut play.wire);
     play.answer(5, LOG_IN);

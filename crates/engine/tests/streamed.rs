@@ -42,15 +42,7 @@ impl Play {
         commands.send(Command::Connections(20)).expect("it listens");
         let load = Load::Closed { active: [].into() };
         let stop = Stop::After(WINDOW_NS);
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 20,
-            idle: 19,
-            start_ns: 2 * MS,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare { idle: 19, ..PhaseShare::new(load, stop, 20, 2 * MS) };
         let mut play = Play { generator, wire, reports, _commands: commands.clone() };
         play.generator.handle_wake(&mut play.wire);
         play.at(2 * MS - 1);

@@ -339,13 +339,13 @@ impl Front {
                 _ => now_ns,
             };
             let share = PhaseShare {
-                load: next.load,
-                stop: next.stop,
-                connections: next.connections,
                 idle: next.idle,
-                start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
-                from_ns: 0,
-                log_rows: 0,
+                ..PhaseShare::new(
+                    next.load,
+                    next.stop,
+                    next.connections,
+                    (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
+                )
             };
             self.send_to_present(now_ns, &Command::Phase(share.clone()));
             self.assigned.push(Assigned {

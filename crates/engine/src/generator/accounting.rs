@@ -13,7 +13,7 @@ use trueload_wire::exchange::{Content, Ending, Outcome};
 use super::classes::class_of_ending;
 use super::coalescing::Wakings;
 use super::crossings::Crossings;
-use super::phase::{Phase, PhaseShare, Stage};
+use super::phase::{Phase, PhaseShare, PhaseState};
 use super::requests::Requests;
 use super::served::{LONG_WAIT_NS, Served, ServedSeen};
 use super::slot::{Last, Noted, Numbered, State, Tag};
@@ -97,7 +97,7 @@ impl Accounting {
     pub(super) fn sending(&mut self, now_ns: u64) -> Option<(usize, &mut Phase)> {
         let index = self.current?;
         let phase = &mut self.phases[index];
-        let sending = phase.stage == Stage::Sending && now_ns < phase.stop_ns();
+        let sending = phase.state == PhaseState::Sending && now_ns < phase.stop_ns();
         sending.then_some((index, phase))
     }
 
@@ -105,7 +105,7 @@ impl Accounting {
     /// may have come in the middle of a batch.
     #[inline]
     pub(super) fn not_stopped(&mut self, now_ns: u64) -> Option<(u64, &mut Phase)> {
-        let phase = self.current_mut().filter(|phase| phase.stage == Stage::Sending)?;
+        let phase = self.current_mut().filter(|phase| phase.state == PhaseState::Sending)?;
         Some((now_ns.min(phase.stop_ns()), phase))
     }
 
@@ -117,7 +117,7 @@ impl Accounting {
     /// The phases that have begun and may not be over: one or two of a thousand at a time.
     pub(super) fn unfinished(&mut self) -> Range<usize> {
         let begun = self.next().min(self.phases.len());
-        while self.first_open < begun && self.phases[self.first_open].stage == Stage::Done {
+        while self.first_open < begun && self.phases[self.first_open].state == PhaseState::Done {
             self.first_open += 1;
         }
         self.first_open..begun

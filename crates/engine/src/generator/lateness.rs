@@ -72,7 +72,7 @@ pub struct Lateness {
 
 /// The state of a thread at the end of its last batch.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct LastBatch {
     pub(super) last_ns: u64,
     /// The latest time at which it is to run again.
     pub(super) due_ns: u64,
@@ -92,10 +92,10 @@ pub(super) struct Watch {
     pub(super) lateness: Lateness,
 }
 
-impl Watch {
+impl LastBatch {
     /// Starts the watch of a phase that begins now, on time or late.
     pub(super) fn from(started_ns: u64, now_ns: u64, waited_ns: u64, cpu_ns: u64) -> Self {
-        Watch {
+        LastBatch {
             last_ns: started_ns,
             due_ns: started_ns + PULSE_NS,
             moved_ns: started_ns,
@@ -103,7 +103,7 @@ impl Watch {
             cpu_at_ns: started_ns,
             waited_ns,
             waited_at_ns: now_ns,
-            ..Watch::default()
+            ..LastBatch::default()
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_a_thread_worked_is_no_stall() {
-        let watch = Watch::from(0, 0, 0, 100);
+        let watch = LastBatch::from(0, 0, 0, 100);
         for (now_ns, cpu_ns, late_ns) in [
             (MS, 100, 0),
             (9 * MS, 100, 8 * MS),

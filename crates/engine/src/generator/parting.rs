@@ -9,7 +9,7 @@ use trueload_drive::{Conn, Net};
 
 use super::Generator;
 use super::messages::NewPart;
-use super::phase::Stage;
+use super::phase::PhaseState;
 use super::protocol::Protocol;
 use super::slot::NEVER;
 
@@ -40,8 +40,8 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn part_if_due(&mut self, net: &mut impl Net) {
         while self.parting.due_ns() <= net.now_ns() {
             let (_, kept) = self.parting.0.remove(0);
-            let sending = self.accounting.current_mut().map(|phase| phase.stage);
-            if sending != Some(Stage::Sending) {
+            let sending = self.accounting.current_mut().map(|phase| phase.state);
+            if sending != Some(PhaseState::Sending) {
                 return;
             }
             self.ready.truncate(kept);

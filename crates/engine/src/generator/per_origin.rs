@@ -188,15 +188,7 @@ mod tests {
         let active = [Stage { ns: S, from: 0.0, to: 40.0 }].into();
         let load = Load::Closed { active };
         let stop = Stop::Requests(1002);
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 48,
-            idle: 8,
-            start_ns: 7,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare { idle: 8, ..PhaseShare::new(load, stop, 48, 7) };
         let [first, second] = &parts(&share)[..] else { panic!("two parts") };
         assert_eq!((first.connections, first.idle), (36, 6));
         assert_eq!((second.connections, second.idle), (12, 2));
@@ -234,15 +226,7 @@ mod tests {
     fn a_phase_in_which_nobody_sends_is_one_for_each_origin() {
         let load = Load::Closed { active: [].into() };
         let stop = Stop::Requests(0);
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 8,
-            idle: 8,
-            start_ns: NEVER,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare { idle: 8, ..PhaseShare::new(load, stop, 8, NEVER) };
         for (part, held) in parts(&share).iter().zip([6, 2]) {
             assert_eq!((part.connections, part.idle), (held, held));
             assert_eq!(part.stop, Stop::Requests(0));

@@ -9,7 +9,7 @@ use trueload_wire::account::Account;
 
 use super::Config;
 use super::coalescing::{Done, Pacing, Wakings};
-use super::lateness::Watch;
+use super::lateness::LastBatch;
 use super::slot::NEVER;
 
 /// Residual bytes are awaited for this long after the last answer (design §7).
@@ -51,6 +51,11 @@ pub struct PhaseShare {
 }
 
 impl PhaseShare {
+    /// A phase in which every connection sends and every engine begins at `start_ns`, without a log.
+    pub fn new(load: Load, stop: Stop, connections: u32, start_ns: u64) -> Self {
+        PhaseShare { load, stop, connections, idle: 0, start_ns, from_ns: 0, log_rows: 0 }
+    }
+
     /// The time at which this engine begins.
     pub(super) fn begins_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.from_ns)
@@ -117,7 +122,7 @@ impl PhaseShare {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum PhaseState {
     Waiting,
     Sending,
     Draining,
@@ -132,7 +137,7 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Phase {
     pub(super) share: PhaseShare,
-    pub(super) stage: Stage,
+    pub(super) state: PhaseState,
     /// The time to make the thread prompt for the start; `NEVER` once that is done, or if it starts
     /// alone.
     pub(super) prompt_ns: u64,
@@ -177,7 +182,7 @@ pub(super) struct Phase {
     pub(super) uncounted: Option<SendTimes>,
     counted: u64,
     pub(super) next_beat_ns: u64,
-    pub(super) watch: Watch,
+    pub(super) watch: LastBatch,
     /// Slots that a stage of connections had made active by the last heartbeat.
     pub(super) active_before: u32,
 }
@@ -192,7 +197,7 @@ impl Phase {
         let (prompt_ns, awake_ns) = (before(START_LEAD_NS), before(AWAKE_LEAD_NS));
         Phase {
             share,
-            stage: Stage::Waiting,
+            state: PhaseState::Waiting,
             prompt_ns,
             awake_ns,
             started_ns: 0,
@@ -220,7 +225,7 @@ impl Phase {
             uncounted: None,
             counted: 0,
             next_beat_ns: u64::MAX,
-            watch: Watch { due_ns: NEVER, ..Watch::default() },
+            watch: LastBatch { due_ns: NEVER, ..LastBatch::default() },
             active_before: 0,
         }
     }
@@ -234,7 +239,7 @@ impl Phase {
         open_before: u64,
     ) {
         let now_ns = net.now_ns();
-        self.stage = Stage::Sending;
+        self.state = PhaseState::Sending;
         if let Some(schedule) = self.share.send_times(config, self.share.from_ns) {
             // A number of requests was asked for explicitly, and need not be counted.
             let by_time = matches!(self.share.stop, Stop::After(_));
@@ -263,7 +268,7 @@ impl Phase {
         self.spun_at_start_ns = net.spun_ns();
         let used = self.use_at_start;
         let waited_ns = used.wanted_ns.saturating_sub(used.cpu_ns);
-        self.watch = Watch::from(begins_ns, now_ns, waited_ns, net.thread_cpu_ns());
+        self.watch = LastBatch::from(begins_ns, now_ns, waited_ns, net.thread_cpu_ns());
         self.pacing = Pacing::from(self.done(net, wakings));
     }
 
@@ -370,7 +375,7 @@ impl Phase {
     pub(super) fn stop(&mut self, net: &impl Net, at_ns: u64) {
         self.look(net, net.now_ns());
         self.count_scheduled(at_ns);
-        self.stage = Stage::Draining;
+        self.state = PhaseState::Draining;
         self.stopped_ns = at_ns;
         self.spun_ns = net.spun_ns().saturating_sub(self.spun_at_start_ns);
         self.used = net.thread_use().since(self.use_at_start);

@@ -6,7 +6,7 @@ use trueload_meter::Recorded;
 use trueload_wire::exchange::Exchange;
 
 use super::connection::ConnectionState;
-use super::phase::{Phase, PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
+use super::phase::{Phase, PhaseShare, PhaseState, RESIDUAL_NS, TICK_NS};
 use super::protocol::Protocol;
 use super::slot::{NEVER, Tag};
 use super::{DoneReport, Generator, Report, TickReport};
@@ -66,7 +66,7 @@ impl<P: Protocol> Generator<P> {
             Stop::Requests(_) if phase.is_spent() => now_ns,
             Stop::Requests(_) => return,
         };
-        if phase.stage == Stage::Sending && due_ns <= now_ns {
+        if phase.state == PhaseState::Sending && due_ns <= now_ns {
             self.stop_phase(net, index, due_ns);
         }
     }
@@ -97,9 +97,9 @@ impl<P: Protocol> Generator<P> {
             else {
                 return;
             };
-            match phase.stage {
-                Stage::Done => continue,
-                Stage::Sending => {}
+            match phase.state {
+                PhaseState::Done => continue,
+                PhaseState::Sending => {}
                 _ => found = found.behind_window(),
             }
             phase.account.get_or_insert_default().merge(&found);
@@ -111,10 +111,13 @@ impl<P: Protocol> Generator<P> {
         let next = self.accounting.next();
         let open_before = self.accounting.open_before(next);
         let over = self.accounting.current.is_none_or(|current| {
-            !matches!(self.accounting.phases[current].stage, Stage::Waiting | Stage::Sending)
+            !matches!(
+                self.accounting.phases[current].state,
+                PhaseState::Waiting | PhaseState::Sending
+            )
         });
         let Some(phase) = self.accounting.phases.get_mut(next).filter(|_| over) else { return };
-        if phase.stage != Stage::Waiting || phase.share.begins_ns() > now_ns {
+        if phase.state != PhaseState::Waiting || phase.share.begins_ns() > now_ns {
             return;
         }
         let share = phase.share.clone();
@@ -201,7 +204,7 @@ impl<P: Protocol> Generator<P> {
         let patience_ns = 3u64.saturating_mul(self.config.timeout_ns).saturating_add(GIVE_UP_NS);
         let hopeless = now_ns.saturating_sub(phase.hopeful_ns) > patience_ns;
         let by_requests = matches!(phase.share.stop, Stop::Requests(_));
-        if phase.stage == Stage::Sending && by_requests && hopeless {
+        if phase.state == PhaseState::Sending && by_requests && hopeless {
             phase.quota = 0;
             self.slots.end_asking();
             if self.sessions.are_on() {
@@ -221,8 +224,10 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let runs = self.sessions.any_runs();
-        let spent =
-            phase.quota == 0 && !runs && phase.meter.issued > 0 && phase.stage == Stage::Sending;
+        let spent = phase.quota == 0
+            && !runs
+            && phase.meter.issued > 0
+            && phase.state == PhaseState::Sending;
         if spent && phase.end_flow(now_ns) {
             self.accounting.end_part();
             let open_before = self.accounting.open_before(index);
@@ -236,7 +241,7 @@ impl<P: Protocol> Generator<P> {
     fn end_if_data_spent(&mut self, net: &impl Net, index: usize) {
         let (is_spent, now_ns) = (self.accounting.is_data_spent(), net.now_ns());
         let phase = &mut self.accounting.phases[index];
-        if phase.stage != Stage::Sending || phase.quota == 0 || !is_spent {
+        if phase.state != PhaseState::Sending || phase.quota == 0 || !is_spent {
             return;
         }
         phase.data_spent = true;
@@ -267,20 +272,20 @@ impl<P: Protocol> Generator<P> {
         // The phases end in order: requests that a warm-up has left open are waited for, too.
         let alone = self.accounting.unfinished().start >= index;
         let phase = &mut self.accounting.phases[index];
-        match phase.stage {
-            Stage::Draining if phase.open == 0 && (awaits || phase.held) => {}
-            Stage::Draining if phase.open == 0 && last && !alone => {}
-            Stage::Draining if phase.open == 0 && last => {
-                phase.stage = Stage::Lingering { until_ns: now_ns + RESIDUAL_NS };
+        match phase.state {
+            PhaseState::Draining if phase.open == 0 && (awaits || phase.held) => {}
+            PhaseState::Draining if phase.open == 0 && last && !alone => {}
+            PhaseState::Draining if phase.open == 0 && last => {
+                phase.state = PhaseState::Lingering { until_ns: now_ns + RESIDUAL_NS };
             }
-            Stage::Draining if phase.open == 0 => self.finish_phase(index),
-            Stage::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
+            PhaseState::Draining if phase.open == 0 => self.finish_phase(index),
+            PhaseState::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
                 self.slots.cancel_waiting(&mut self.accounting, index, now_ns);
                 if last {
                     self.cut_off(net, index);
                 }
             }
-            Stage::Lingering { until_ns } if !last || now_ns >= until_ns => {
+            PhaseState::Lingering { until_ns } if !last || now_ns >= until_ns => {
                 self.finish_phase(index);
             }
             _ => {}
@@ -322,7 +327,7 @@ impl<P: Protocol> Generator<P> {
         let rows = log.iter_mut().flat_map(|log| log.rows());
         rows.filter(|row| row.connection < u32::MAX)
             .for_each(|row| row.connection = self.config.global(row.connection));
-        phase.stage = Stage::Done;
+        phase.state = PhaseState::Done;
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
         let second = phase.second(done_ns);
         let last = phase.meter.tick(second);
@@ -358,16 +363,16 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         for index in 0..self.accounting.phases.len() {
             let phase = &mut self.accounting.phases[index];
-            let draining = phase.stage == Stage::Draining && (phase.open > 0 || phase.held);
-            phase.partial = draining || phase.stage == Stage::Sending;
+            let draining = phase.state == PhaseState::Draining && (phase.open > 0 || phase.held);
+            phase.partial = draining || phase.state == PhaseState::Sending;
         }
         self.sessions.cancel();
         self.slots.cancel_all(&mut self.accounting, now_ns);
         for index in 0..self.accounting.phases.len() {
-            match self.accounting.phases[index].stage {
-                Stage::Waiting | Stage::Done => continue,
-                Stage::Sending => self.stop_phase(net, index, now_ns),
-                Stage::Draining | Stage::Lingering { .. } => {}
+            match self.accounting.phases[index].state {
+                PhaseState::Waiting | PhaseState::Done => continue,
+                PhaseState::Sending => self.stop_phase(net, index, now_ns),
+                PhaseState::Draining | PhaseState::Lingering { .. } => {}
             }
             self.finish_phase(index);
         }
@@ -381,14 +386,14 @@ impl<P: Protocol> Generator<P> {
         let open = self.slots.open;
         let Some(index) = self.accounting.current else { return };
         let phase = &mut self.accounting.phases[index];
-        if phase.stage == Stage::Done || now_ns < phase.next_tick_ns {
+        if phase.state == PhaseState::Done || now_ns < phase.next_tick_ns {
             return;
         }
         let second = phase.second(phase.next_tick_ns);
         while phase.next_tick_ns <= now_ns {
             phase.next_tick_ns += TICK_NS;
         }
-        if phase.stage == Stage::Sending {
+        if phase.state == PhaseState::Sending {
             phase.count_scheduled(now_ns);
         }
         let recorded = phase.meter.tick(second);
@@ -420,18 +425,18 @@ impl<P: Protocol> Generator<P> {
             return waiting.map_or(NEVER, |first| first.share.begins_ns().min(prepare_ns));
         };
         let phase = &self.accounting.phases[current];
-        let own_ns = match phase.stage {
-            Stage::Waiting => phase.share.begins_ns(),
-            Stage::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),
+        let own_ns = match phase.state {
+            PhaseState::Waiting => phase.share.begins_ns(),
+            PhaseState::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),
             // Under turns only deliveries or other engines are awaited now: they wake us
             // themselves.
-            Stage::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,
-            Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
-            Stage::Lingering { until_ns } => until_ns,
-            Stage::Done => NEVER,
+            PhaseState::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,
+            PhaseState::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
+            PhaseState::Lingering { until_ns } => until_ns,
+            PhaseState::Done => NEVER,
         };
-        let tick_ns = if phase.stage == Stage::Done { NEVER } else { phase.next_tick_ns };
-        let waiting = waiting.filter(|_| phase.stage != Stage::Sending);
+        let tick_ns = if phase.state == PhaseState::Done { NEVER } else { phase.next_tick_ns };
+        let waiting = waiting.filter(|_| phase.state != PhaseState::Sending);
         let next_ns = waiting.map_or(NEVER, |next| next.share.begins_ns());
         own_ns.min(tick_ns).min(next_ns).min(prepare_ns).min(self.parting.due_ns())
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trueload_load::{Mix, Places, Recording, RowOrder, random};
 use trueload_wire::http1::template::Template;
 use trueload_wire::http2::request::Template as Http2Template;
-use trueload_wire::message::{self, Filling, Head, Part, Request, Rules};
+use trueload_wire::message::{self, Filling, Head, Request, Rules, Written};
 
 use super::rows::Taking;
 use super::slot::Tag;
@@ -262,7 +262,7 @@ impl Requests {
     }
 
     /// Passes the parts of the request of a tag over HTTP/1 to `put`.
-    pub(super) fn write(&self, drawn: u64, tag: &Tag, put: &mut impl FnMut(Part<'_>)) {
+    pub(super) fn write(&self, drawn: u64, tag: &Tag, put: &mut impl FnMut(Written<'_>)) {
         let (target, filled) = self.found(drawn, tag);
         if let Some(template) = target.text.http1() {
             template.write(&filled, put);

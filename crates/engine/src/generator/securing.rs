@@ -3,7 +3,7 @@
 use trueload_drive::{Conn, Net, Outbox, PeerClose};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Ending, Exchange};
-use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
+use trueload_wire::tls::{Buffers, Failure, Kind, State};
 
 use super::Generator;
 use super::connection::{ConnectionState, Event};
@@ -49,23 +49,23 @@ impl<P: Protocol> Generator<P> {
         let session = &mut secure.session;
         let mut buffers = std::mem::take(&mut self.codec.buffers);
         buffers.clear();
-        let before = session.stage();
+        let before = session.state();
         let outcome = session.handle_input(bytes, &mut buffers);
-        let opened = before == Stage::Handshaking && session.stage() != Stage::Handshaking;
+        let opened = before == State::Handshaking && session.state() != State::Handshaking;
         if !buffers.sealed.is_empty() {
             secure.sealed.push(net.queued_bytes(conn.token), 0, buffers.sealed.len());
             net.send(conn.token, &buffers.sealed);
         }
         match (opened, &outcome) {
             (true, _) => self.secured(net, conn),
-            (false, Err(failure)) if before == Stage::Handshaking => {
+            (false, Err(failure)) if before == State::Handshaking => {
                 self.not_secured(net, conn, class_of_failure(failure.kind), &failure.why);
                 self.codec.buffers = buffers;
                 return;
             }
             _ => {}
         }
-        let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
+        let over = ending || !matches!(outcome, Ok(State::Handshaking | State::Open));
         self.receive_plain(net, conn, &buffers, over);
         self.codec.buffers = buffers;
         // Handling the input may have ended the connection.
@@ -73,7 +73,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         match outcome {
-            Ok(Stage::Closed) => self.ended(net, conn, PeerClose::Fin, None),
+            Ok(State::Closed) => self.ended(net, conn, PeerClose::Fin, None),
             Ok(_) => {}
             Err(failure) => self.session_failed(net, conn, &failure),
         }

@@ -17,7 +17,7 @@ use trueload_wire::message::Turn;
 
 use super::Generator;
 use super::accounting::Accounting;
-use super::phase::Stage;
+use super::phase::PhaseState;
 use super::protocol::Protocol;
 use super::requests::StepPace;
 use super::slot::Tag;
@@ -284,7 +284,8 @@ impl<P: Protocol> Generator<P> {
 
     /// The counts of sessions of the present phase, unless it has been reported.
     fn session_meter(&mut self) -> Option<&mut trueload_meter::SessionMeter> {
-        let phase = self.accounting.current_mut().filter(|phase| phase.stage != Stage::Done)?;
+        let phase =
+            self.accounting.current_mut().filter(|phase| phase.state != PhaseState::Done)?;
         phase.meter.sessions.as_mut()
     }
 

@@ -13,7 +13,7 @@ use trueload_wire::exchange::Exchange;
 use super::Config;
 use super::accounting::Accounting;
 use super::connection::ConnectionState;
-use super::phase::{Phase, PhaseShare, Stage};
+use super::phase::{Phase, PhaseShare, PhaseState};
 use super::slot::{NEVER, Slot, Tag};
 use super::timers::Timers;
 
@@ -114,7 +114,7 @@ impl<C> Slots<C> {
 
     /// Enters what each slot went through into the phase that ends for it.
     pub(super) fn enter(&mut self, accounting: &mut Accounting, index: usize) {
-        if accounting.phases[index].stage != Stage::Done {
+        if accounting.phases[index].state != PhaseState::Done {
             self.iter_mut().for_each(|slot| accounting.enter_slot(index, &mut slot.state));
         }
     }

@@ -6,7 +6,7 @@ use trueload_drive::Net;
 
 use super::Generator;
 use super::lateness::{ASK_AGAIN_NS, LATE_NS, Lateness, PULSE_NS, PULSE_OF_QUIET};
-use super::phase::{Phase, Stage};
+use super::phase::{Phase, PhaseState};
 use super::protocol::Protocol;
 use super::slot::NEVER;
 
@@ -24,7 +24,7 @@ impl Phase {
     /// Ends a batch. Checks once a millisecond whether the thread was away.
     #[inline]
     fn watch(&mut self, net: &impl Net) {
-        if self.stage != Stage::Sending {
+        if self.state != PhaseState::Sending {
             return;
         }
         let now_ns = net.now_ns();

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use trueload_drive::Token;
 use trueload_wire::http1::request::RequestParser;
 use trueload_wire::http2::server::Server as Machine;
-use trueload_wire::tls::{self, Stage};
+use trueload_wire::tls::{self, State};
 
 use super::faults::Slow;
 use super::response::Answer;
@@ -84,7 +84,7 @@ impl Connection {
 
     /// Whether a part of a head, or of what comes before it, has come, but not its end.
     pub(super) fn is_within_head(&self) -> bool {
-        if self.tls.as_ref().is_some_and(|session| session.stage() == Stage::Handshaking) {
+        if self.tls.as_ref().is_some_and(|session| session.state() == State::Handshaking) {
             return true;
         }
         match &self.speaks {

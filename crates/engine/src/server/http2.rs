@@ -8,7 +8,7 @@
 use trueload_drive::{Net, Token};
 use trueload_wire::http2::frame::{ErrorCode, PREFACE};
 use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
-use trueload_wire::tls::Stage;
+use trueload_wire::tls::State;
 
 use super::channel::Channel;
 use super::connection::{Connection, Http2, Pending, Speaks};
@@ -71,7 +71,7 @@ impl Server {
 
     /// Sets the version by ALPN: over TLS the handshake has decided.
     pub(super) fn decide_by_alpn(&mut self, net: &mut impl Net, connection: &mut Connection) {
-        let session = connection.tls.as_ref().filter(|session| session.stage() == Stage::Open);
+        let session = connection.tls.as_ref().filter(|session| session.state() == State::Open);
         match session.map(|session| session.alpn()) {
             None => {}
             Some(Some(b"h2")) => self.speak_http2(net, connection),

@@ -27,7 +27,7 @@ use trueload_drive::{Conn, Net, PeerClose, Program, Token};
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::FedRequest;
 use trueload_wire::message::Limits;
-use trueload_wire::tls::{self, Buffers, Stage};
+use trueload_wire::tls::{self, Buffers, State};
 
 use crate::protocol::Served;
 
@@ -65,9 +65,9 @@ impl Served {
         buffers: &mut Buffers,
     ) -> bool {
         buffers.clear();
-        let before = session.stage();
+        let before = session.state();
         let outcome = session.handle_input(bytes, buffers);
-        if before == Stage::Handshaking && session.stage() != Stage::Handshaking {
+        if before == State::Handshaking && session.state() != State::Handshaking {
             match session.is_resumed() {
                 true => self.handshakes_resumed += 1,
                 false => self.handshakes_full += 1,
@@ -78,7 +78,7 @@ impl Served {
         if !buffers.sealed.is_empty() {
             net.send(token, &buffers.sealed);
         }
-        matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
+        matches!(outcome, Ok(State::Handshaking | State::Open))
     }
 }
 
@@ -528,8 +528,8 @@ impl Program for Server {
         let connection = self.connections[conn.key as usize].take();
         let is_open = |connection: &Connection| !matches!(connection.speaks, Speaks::Lingering);
         if let Some(connection) = connection.filter(is_open) {
-            let stage = connection.tls.as_ref().map(|session| session.stage());
-            self.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
+            let state = connection.tls.as_ref().map(|session| session.state());
+            self.watch.seen.tls_failed += u64::from(state == Some(State::Handshaking));
             let half_sent = connection.is_within_request();
             self.forget(net.now_ns(), &connection, Closed::ByClient { half_sent });
         }

@@ -11,7 +11,7 @@ use trueload_wire::http2::hpack::{Decoder, literal};
 use trueload_wire::http2::settings;
 use trueload_wire::tls::client::{self, Options, Trust};
 use trueload_wire::tls::server::{Server, Setup};
-use trueload_wire::tls::{Buffers, Identity, Stage, TimeProvider, UnixTime};
+use trueload_wire::tls::{Buffers, Identity, State, TimeProvider, UnixTime};
 
 /// TLS of the server.
 pub struct Tls(Setup);
@@ -137,7 +137,7 @@ impl Peer {
     }
 
     pub fn is_handshaking(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.stage() == Stage::Handshaking)
+        self.tls.as_ref().is_some_and(|tls| tls.state() == State::Handshaking)
     }
 
     /// Takes bytes of the client, and returns what TLS has to say.

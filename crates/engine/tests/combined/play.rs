@@ -82,15 +82,7 @@ impl<D: Dialogue> Play<D> {
         play.command(Command::Connections(1));
         play.connected(speaks != Speaks::Http1);
         let (load, stop) = (asks.load(), Stop::Requests(asks.count));
-        let share = PhaseShare {
-            load,
-            stop,
-            connections: 1,
-            idle: 0,
-            start_ns: START_NS,
-            from_ns: 0,
-            log_rows: 0,
-        };
+        let share = PhaseShare::new(load, stop, 1, START_NS);
         play.command(Command::Phase(share));
         play.at(0);
         play

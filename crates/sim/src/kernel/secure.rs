@@ -7,7 +7,7 @@ use std::time::Duration;
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber, date_time_ymd};
 use trueload_wire::tls::client::{self, Options, Trust};
 use trueload_wire::tls::server::{self, Server};
-use trueload_wire::tls::{Buffers, Identity, Stage, TimeProvider, UnixTime, certificates};
+use trueload_wire::tls::{Buffers, Identity, State, TimeProvider, UnixTime, certificates};
 
 /// The wall-clock time at which a run's clock was 0, in ns since 1970: in 2035, so that nobody
 /// takes it for today.
@@ -106,7 +106,7 @@ impl Secured {
     /// Encrypts bytes for the wire. Before the handshake is over it returns them unchanged, as a
     /// peer that does not speak TLS would send them.
     pub(super) fn seal(&mut self, plain: Vec<u8>) -> Vec<u8> {
-        if self.session.stage() == Stage::Handshaking {
+        if self.session.state() == State::Handshaking {
             return plain;
         }
         let mut sealed = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use trueload_wire::tls::{Buffers, Stage, client, server};
+use trueload_wire::tls::{Buffers, State, client, server};
 
 use super::pair::{self, Issuer, Pems, options, self_signed, trusting};
 
@@ -77,7 +77,7 @@ impl Secured {
     }
 
     pub fn is_open(&self) -> bool {
-        self.session.stage() != Stage::Handshaking
+        self.session.state() != State::Handshaking
     }
 
     /// What was in these bytes, and what is to be sent in reply.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::message::places::{self, DIGITS_MOST, Piece, Pieces, decimal};
-use crate::message::{self, Filling, Part};
+use crate::message::{self, Filling, Written};
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,14 +67,14 @@ impl Template {
     }
 
     /// Writes the parts of the request in order.
-    pub fn write(&self, filling: &impl Filling, put: &mut impl FnMut(Part<'_>)) {
+    pub fn write(&self, filling: &impl Filling, put: &mut impl FnMut(Written<'_>)) {
         let mut drawn = 0;
         for piece in &self.pieces {
             if let Piece::Length = piece {
                 let body = &self.pieces[self.body_at..];
                 let before = places::randoms(&self.pieces[..self.body_at]);
                 let len = places::len(body, filling, before);
-                put(Part::Filled(decimal(len, &mut [0; DIGITS_MOST])));
+                put(Written::Filled(decimal(len, &mut [0; DIGITS_MOST])));
             } else {
                 piece.write(filling, &mut drawn, put);
             }

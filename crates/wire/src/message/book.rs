@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::places::Part;
+use super::places::Written;
 use super::redirect::Location;
 use super::rules::Rules;
 use crate::parts::{Arrived, Streaming, Whole};
@@ -50,7 +50,7 @@ pub trait Book<T> {
     }
 
     /// Passes the parts of a request over HTTP/1 to `put`, in order.
-    fn write(&self, _tag: &T, _put: &mut impl FnMut(Part<'_>)) {}
+    fn write(&self, _tag: &T, _put: &mut impl FnMut(Written<'_>)) {}
 
     /// The length of a request over HTTP/1 that is or has been written, in bytes.
     fn bytes_of(&self, tag: &T) -> usize {

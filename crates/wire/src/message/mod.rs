@@ -15,7 +15,7 @@ mod rules;
 pub use book::{Book, Event, Head, Initials, Wants};
 pub use cookies::Site;
 pub use fit::is_json_value;
-pub use places::{BUILT_IN, Filling, Names, Part, Turn, is_name};
+pub use places::{BUILT_IN, Filling, Names, Turn, Written, is_name};
 pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_redirect};
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};

@@ -90,19 +90,19 @@ pub(crate) enum Piece {
 
 /// A part of a request while it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum Written<'a> {
     /// Bytes that are the same in every request.
     Fixed(&'a Arc<[u8]>),
     /// A number in decimal digits, or a value.
     Filled(&'a [u8]),
 }
 
-impl Part<'_> {
+impl Written<'_> {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Part::Fixed(bytes) => bytes,
-            Part::Filled(bytes) => bytes,
+            Written::Fixed(bytes) => bytes,
+            Written::Filled(bytes) => bytes,
         }
     }
 }
@@ -115,20 +115,20 @@ impl Piece {
         &self,
         filling: &impl Filling,
         drawn: &mut u32,
-        put: &mut impl FnMut(Part<'_>),
+        put: &mut impl FnMut(Written<'_>),
     ) {
         let number = match self {
-            Piece::Fixed(bytes) => return put(Part::Fixed(bytes)),
+            Piece::Fixed(bytes) => return put(Written::Fixed(bytes)),
             Piece::Column(index, fit) => return put_value(filling.column(*index), *fit, put),
             Piece::Taken(index, fit) => return put_value(filling.taken(*index), *fit, put),
             Piece::Path(randoms) => {
                 *drawn += randoms;
-                return put(Part::Filled(filling.path()));
+                return put(Written::Filled(filling.path()));
             }
             Piece::Cookies => {
                 let mut line = Vec::new();
                 filling.write_cookies(&mut line);
-                return put(Part::Filled(&line));
+                return put(Written::Filled(&line));
             }
             Piece::Counter => filling.counter(),
             Piece::Repeat => filling.turn().repeat.into(),
@@ -139,7 +139,7 @@ impl Piece {
             }
             Piece::Length => return,
         };
-        put(Part::Filled(decimal(number, &mut [0; DIGITS_MOST])));
+        put(Written::Filled(decimal(number, &mut [0; DIGITS_MOST])));
     }
 
     /// The most bytes that it takes, if no value is longer than `value_most`.
@@ -154,11 +154,11 @@ impl Piece {
     }
 }
 
-fn put_value(value: &[u8], fit: Fit, put: &mut impl FnMut(Part<'_>)) {
+fn put_value(value: &[u8], fit: Fit, put: &mut impl FnMut(Written<'_>)) {
     if fit.keeps(value) {
-        put(Part::Filled(value));
+        put(Written::Filled(value));
     } else {
-        put(Part::Filled(&fit.written(value)));
+        put(Written::Filled(&fit.written(value)));
     }
 }
 

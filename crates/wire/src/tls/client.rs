@@ -11,7 +11,7 @@ use rustls::{ClientConfig, DEFAULT_VERSIONS};
 
 use super::failure::Failure;
 use super::pem::{Identity, SetupError};
-use super::session::{Session, Stage};
+use super::session::{Session, State};
 use super::tickets::Tickets;
 use super::trust::Verifier;
 
@@ -96,6 +96,6 @@ impl Setup {
     pub fn connect(&self) -> Result<Client, Failure> {
         let (config, name) = (Arc::clone(&self.config), self.server_name.clone());
         let connection = UnbufferedClientConnection::new(config, name)?;
-        Ok(Session::new(connection, Stage::Handshaking, self.alpn_required))
+        Ok(Session::new(connection, State::Handshaking, self.alpn_required))
     }
 }

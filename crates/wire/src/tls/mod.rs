@@ -22,4 +22,4 @@ pub use failure::{Failure, Kind};
 pub use pem::{Identity, SetupError, certificates};
 pub use rustls::pki_types::{CertificateDer, UnixTime};
 pub use rustls::time_provider::TimeProvider;
-pub use session::{Buffers, Secured, Session, Stage};
+pub use session::{Buffers, Secured, Session, State};

@@ -9,7 +9,7 @@ use rustls::{DEFAULT_VERSIONS, ServerConfig};
 
 use super::failure::Failure;
 use super::pem::{Identity, SetupError};
-use super::session::{Session, Stage};
+use super::session::{Session, State};
 
 /// The server's end of one connection.
 pub type Server = Session<UnbufferedServerConnection>;
@@ -52,7 +52,7 @@ impl Setup {
     /// Creates a connection. It fails if the system provides no random bytes.
     pub fn accept(&self) -> Result<Server, Failure> {
         let connection = UnbufferedServerConnection::new(Arc::clone(&self.config))?;
-        Ok(Session::new(connection, Stage::Handshaking, false))
+        Ok(Session::new(connection, State::Handshaking, false))
     }
 }
 

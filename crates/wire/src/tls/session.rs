@@ -30,7 +30,7 @@ const RECORD_BYTES: usize = 16 * 1024;
 
 /// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum State {
     /// Plaintext cannot be sent yet.
     Handshaking,
     /// Plaintext can be sent and received.
@@ -105,7 +105,7 @@ impl Endpoint for UnbufferedServerConnection {
 /// One end of one connection.
 pub struct Session<E> {
     endpoint: E,
-    stage: Stage,
+    state: State,
     alpn_required: bool,
     /// Whether it has failed: nothing more is received or sent.
     failed: bool,
@@ -116,19 +116,19 @@ pub struct Session<E> {
 impl<E> fmt::Debug for Session<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The keys are left out.
-        f.debug_struct("Session").field("stage", &self.stage).finish_non_exhaustive()
+        f.debug_struct("Session").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
 impl<E: Endpoint> Session<E> {
-    pub(super) fn new(endpoint: E, stage: Stage, alpn_required: bool) -> Self {
-        Session { endpoint, stage, alpn_required, failed: false, rest: Vec::new() }
+    pub(super) fn new(endpoint: E, state: State, alpn_required: bool) -> Self {
+        Session { endpoint, state, alpn_required, failed: false, rest: Vec::new() }
     }
 
     /// The state of the session.
     #[inline]
-    pub fn stage(&self) -> Stage {
-        self.stage
+    pub fn state(&self) -> State {
+        self.state
     }
 
     /// Whether part of a record has come that cannot be read yet.
@@ -174,10 +174,10 @@ impl<E: Endpoint> Session<E> {
     /// After a failure the answers include an alert for the peer. A failure means that the peer
     /// violated the protocol, was not accepted, or gave up.
     #[inline]
-    pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<Stage, Failure> {
-        if self.failed || self.stage == Stage::Closed {
+    pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<State, Failure> {
+        if self.failed || self.state == State::Closed {
             // RFC 8446 §6.1: data after a close_notify is ignored.
-            return Ok(Stage::Closed);
+            return Ok(State::Closed);
         }
         let outcome = match self.rest.is_empty() {
             true => self.handle_fresh(bytes, buffers),
@@ -218,18 +218,18 @@ impl<E: Endpoint> Session<E> {
     }
 
     #[inline]
-    fn advance(&mut self, closed: bool) -> Result<Stage, Failure> {
-        if self.stage == Stage::Handshaking {
+    fn advance(&mut self, closed: bool) -> Result<State, Failure> {
+        if self.state == State::Handshaking {
             self.finish_handshake(closed)?;
         }
         if closed {
-            self.stage = Stage::Closed;
+            self.state = State::Closed;
             self.rest = Vec::new();
         }
         if self.rest.len() > REST_BYTES_MOST {
             return Err(Failure::new(Kind::Protocol, "the peer sends a record without end"));
         }
-        Ok(self.stage)
+        Ok(self.state)
     }
 
     fn finish_handshake(&mut self, closed: bool) -> Result<(), Failure> {
@@ -240,7 +240,7 @@ impl<E: Endpoint> Session<E> {
         if self.alpn_required && common.alpn_protocol().is_none() {
             return Err(Failure::new(Kind::Alpn, "the server chose no application protocol"));
         }
-        self.stage = Stage::Open;
+        self.state = State::Open;
         Ok(())
     }
 

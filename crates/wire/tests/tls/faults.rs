@@ -1,7 +1,7 @@
 //! What each mistake of a server is called, and the words for it.
 
 use trueload_wire::tls::client::{Options, Trust};
-use trueload_wire::tls::{Buffers, Failure, Kind, Stage, server};
+use trueload_wire::tls::{Buffers, Failure, Kind, State, server};
 
 use super::YEARS;
 use super::pair::{
@@ -180,8 +180,8 @@ fn a_close_notify_that_anybody_could_have_sent_does_not_end_a_handshake() {
     let mut one = setup.connect().unwrap();
     let mut buffers = Buffers::default();
     one.start(&mut buffers).unwrap();
-    let stage = one.handle_input(b"\x15\x03\x03\x00\x02\x01\x00", &mut buffers).unwrap();
-    assert_eq!(stage, Stage::Handshaking, "the FIN behind it decides");
+    let state = one.handle_input(b"\x15\x03\x03\x00\x02\x01\x00", &mut buffers).unwrap();
+    assert_eq!(state, State::Handshaking, "the FIN behind it decides");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn junk_on_an_open_connection_is_a_breach_and_the_peer_is_told() {
         let (sent, received) = (pair.to_server.len(), pair.client_received.len());
         let after = pair.client.handle_input(bytes, &mut pair.buffers);
         pair.client_sends(b"ping");
-        assert_eq!((after, pair.to_server.len()), (Ok(Stage::Closed), sent));
+        assert_eq!((after, pair.to_server.len()), (Ok(State::Closed), sent));
         assert_eq!(pair.client_received.len(), received);
     }
 }

@@ -8,7 +8,7 @@ mod records;
 use pair::{Issuer, Pair, client, now, options, self_signed, server, trusting};
 use proptest::prelude::*;
 use trueload_wire::tls::client::{Setup, Trust};
-use trueload_wire::tls::{Identity, SetupError, Stage, certificates};
+use trueload_wire::tls::{Identity, SetupError, State, certificates};
 
 const YEARS: (i32, i32) = (2025, 2035);
 
@@ -55,7 +55,7 @@ fn a_handshake_byte_by_byte_is_a_handshake() {
     let (client, server) = setups();
     let mut pair = Pair::new(&client, &server);
     pair.settle_cut(|_| 1);
-    assert_eq!((pair.failed.clone(), pair.client.stage()), (None, Stage::Open));
+    assert_eq!((pair.failed.clone(), pair.client.state()), (None, State::Open));
     pair.server_sends(b"pong");
     pair.settle_cut(|_| 1);
     assert_eq!(pair.client_received, b"pong");
@@ -70,7 +70,7 @@ fn a_close_notify_ends_what_is_received_and_what_comes_behind_is_ignored() {
         pair.server.close(&mut pair.to_client);
         pair.to_client.extend_from_slice(b"\x17\x03\x03\x00\x01x and junk");
         pair.settle_cut(|_| cut);
-        assert_eq!((pair.failed.clone(), pair.client.stage()), (None, Stage::Closed));
+        assert_eq!((pair.failed.clone(), pair.client.state()), (None, State::Closed));
         assert_eq!(pair.client_received, b"last words");
     }
 }
@@ -82,7 +82,7 @@ fn the_peer_receives_a_close_and_an_end_that_is_closed_sends_nothing_more() {
     pair.client.close(&mut pair.to_server);
     pair.client_sends(b"too late");
     pair.settle();
-    assert_eq!(pair.server.stage(), Stage::Closed);
+    assert_eq!(pair.server.state(), State::Closed);
     assert_eq!(pair.server_received, b"");
 }
 
@@ -160,13 +160,13 @@ fn who_receives_a_close_may_still_send_something_and_close_too() {
     let mut pair = Pair::open(&client, &server);
     pair.server.close(&mut pair.to_client);
     pair.settle();
-    assert_eq!(pair.client.stage(), Stage::Closed);
+    assert_eq!(pair.client.state(), State::Closed);
     pair.client_sends(b"bye");
     pair.client.close(&mut pair.to_server);
     pair.settle();
     assert_eq!(
-        (pair.server_received.as_slice(), pair.server.stage()),
-        (&b"bye"[..], Stage::Closed)
+        (pair.server_received.as_slice(), pair.server.state()),
+        (&b"bye"[..], State::Closed)
     );
 }
 
@@ -200,7 +200,7 @@ fn a_key_is_never_shown() {
     assert_eq!(format!("{:?}", pems.identity()), "Identity { certificates: 1 }");
     let (client, server) = setups();
     let pair = Pair::open(&client, &server);
-    assert_eq!(format!("{:?}", pair.client), "Session { stage: Open, .. }");
+    assert_eq!(format!("{:?}", pair.client), "Session { state: Open, .. }");
 }
 
 #[test]
@@ -234,7 +234,7 @@ proptest! {
             cuts[at % cuts.len()]
         };
         pair.settle_cut(&mut cut);
-        prop_assert_eq!(pair.client.stage(), Stage::Open);
+        prop_assert_eq!(pair.client.state(), State::Open);
         for answer in &answers {
             pair.server_sends(answer);
         }
@@ -244,8 +244,8 @@ proptest! {
         pair.settle_cut(&mut cut);
         prop_assert_eq!(&pair.failed, &None);
         prop_assert_eq!(&pair.client_received, &answers.concat());
-        let stage = if closes { Stage::Closed } else { Stage::Open };
-        prop_assert_eq!(pair.client.stage(), stage);
+        let state = if closes { State::Closed } else { State::Open };
+        prop_assert_eq!(pair.client.state(), state);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use trueload_wire::tls::client::{self, Client, Trust};
 use trueload_wire::tls::server::{self, Server};
-use trueload_wire::tls::{Buffers, Failure, Identity, Stage, TimeProvider, certificates};
+use trueload_wire::tls::{Buffers, Failure, Identity, State, TimeProvider, certificates};
 
 /// 2026-01-01, the present of every test.
 pub const NOW_S: u64 = 1_767_225_600;
@@ -179,7 +179,7 @@ impl Pair {
         let mut pair = Pair::new(client, server);
         pair.settle();
         assert_eq!(pair.failed, None);
-        assert_eq!((pair.client.stage(), pair.server.stage()), (Stage::Open, Stage::Open));
+        assert_eq!((pair.client.state(), pair.server.state()), (State::Open, State::Open));
         pair
     }
 

@@ -10,7 +10,7 @@ use rustls::{
     SupportedCipherSuite, SupportedProtocolVersion, version,
 };
 use trueload_wire::tls::client::Client;
-use trueload_wire::tls::{Buffers, Failure, Kind, Stage, certificates};
+use trueload_wire::tls::{Buffers, Failure, Kind, State, certificates};
 
 use super::YEARS;
 use super::pair::{client, now, options, self_signed, trusting};
@@ -50,13 +50,13 @@ impl ByHand {
             }
             client.handle_input(&answer, &mut buffers).unwrap();
         }
-        assert_eq!(client.stage(), Stage::Open);
+        assert_eq!(client.state(), State::Open);
         let suite = server.negotiated_cipher_suite().unwrap();
         let (sequence, secrets) = server.dangerous_extract_secrets().unwrap().tx;
         ByHand { client, buffers, encrypter: encrypter(suite, secrets), sequence }
     }
 
-    fn receive(&mut self, typ: ContentType, payload: &[u8]) -> Result<Stage, Failure> {
+    fn receive(&mut self, typ: ContentType, payload: &[u8]) -> Result<State, Failure> {
         let version = ProtocolVersion::TLSv1_2;
         let payload = OutboundChunks::Single(payload);
         let message = OutboundPlainMessage { typ, version, payload };
@@ -89,7 +89,7 @@ const VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS
 fn both_versions_carry_data() {
     for version in VERSIONS {
         let mut hand = ByHand::new(version);
-        assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
+        assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(State::Open));
         assert_eq!(hand.buffers.plain, b"pong");
     }
 }
@@ -97,9 +97,9 @@ fn both_versions_carry_data() {
 #[test]
 fn a_renegotiation_is_declined_and_one_asked_for_again_and_again_is_a_breach() {
     let mut hand = ByHand::new(&version::TLS12);
-    assert_eq!(hand.receive(ContentType::Handshake, HELLO_REQUEST), Ok(Stage::Open));
+    assert_eq!(hand.receive(ContentType::Handshake, HELLO_REQUEST), Ok(State::Open));
     assert!(!hand.buffers.sealed.is_empty(), "a warning");
-    assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
+    assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(State::Open));
     let failed = (0..100).find_map(|_| hand.receive(ContentType::Handshake, HELLO_REQUEST).err());
     assert_eq!(failed.map(|failure| failure.kind), Some(Kind::Protocol));
     let mut hand = ByHand::new(&version::TLS13);
@@ -156,9 +156,9 @@ fn empty_records_are_nothing() {
     for version in VERSIONS {
         let mut hand = ByHand::new(version);
         for _ in 0..10 {
-            assert_eq!(hand.receive(ContentType::ApplicationData, b""), Ok(Stage::Open));
+            assert_eq!(hand.receive(ContentType::ApplicationData, b""), Ok(State::Open));
         }
-        assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
+        assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(State::Open));
         assert_eq!(hand.buffers.plain, b"pong");
     }
 }

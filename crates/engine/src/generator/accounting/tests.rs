@@ -25,8 +25,7 @@ fn accounting_with(served_all: Arc<Served>, phases: usize) -> Accounting {
     let mut accounting = Accounting::new(served_all, false, None);
     let load = Load::Closed { active: Arc::default() };
     let (stop, connections) = (Stop::After(10 * S), 1);
-    let share =
-        PhaseShare { load, stop, connections, idle: 0, start_ns: 0, from_ns: 0, log_rows: 0 };
+    let share = PhaseShare::new(load, stop, connections, 0);
     (0..phases).for_each(|_| accounting.add(share.clone(), 1, false));
     accounting
 }
@@ -39,9 +38,9 @@ fn only_phases_that_have_begun_and_are_not_over_are_looked_at() {
         accounting.current = Some(current);
         // The phase before is still draining when the next begins; earlier ones are over.
         assert_eq!(accounting.unfinished(), current - 1..current + 1);
-        accounting.phases[current - 1].stage = Stage::Done;
+        accounting.phases[current - 1].state = PhaseState::Done;
     }
-    accounting.phases[999].stage = Stage::Done;
+    accounting.phases[999].state = PhaseState::Done;
     assert_eq!(accounting.unfinished(), 1000..1000, "all are over");
 }
 
@@ -49,9 +48,9 @@ fn only_phases_that_have_begun_and_are_not_over_are_looked_at() {
 fn a_phase_that_is_over_before_an_earlier_one_does_not_hide_it() {
     let mut accounting = accounting_of(3);
     accounting.current = Some(2);
-    accounting.phases[1].stage = Stage::Done;
+    accounting.phases[1].state = PhaseState::Done;
     assert_eq!(accounting.unfinished(), 0..3);
-    accounting.phases[0].stage = Stage::Done;
+    accounting.phases[0].state = PhaseState::Done;
     assert_eq!(accounting.unfinished(), 2..3);
 }
 
@@ -309,7 +308,7 @@ fn what_was_counted_of_a_phase_that_is_over_is_not_changed() {
     let mut state = state();
     let tag = issue(&mut accounting, &mut state, S, 1);
     accounting.settle(&mut state, S + MS, &ok(tag, 1));
-    accounting.phases[0].stage = Stage::Done;
+    accounting.phases[0].state = PhaseState::Done;
     accounting.violated(&mut state, Class::Unsolicited);
     assert!(state.has_uncharged());
     let answered = Answered { latency_ns: MS, service_ns: MS, first_byte_ns: 0, total_ns: None };

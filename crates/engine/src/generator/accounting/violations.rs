@@ -4,14 +4,15 @@
 use trueload_meter::{Answered, Class};
 
 use super::Accounting;
-use crate::generator::phase::Stage;
+use crate::generator::phase::PhaseState;
 use crate::generator::slot::{Last, State};
 
 impl Accounting {
     /// Whether the request that was settled last can be charged with a violation: it was not yet,
     /// and its phase is not over.
     pub(in crate::generator) fn can_charge(&self, state: &State) -> bool {
-        let over = |last: Last| self.phases[usize::from(last.whose().phase)].stage == Stage::Done;
+        let over =
+            |last: Last| self.phases[usize::from(last.whose().phase)].state == PhaseState::Done;
         state.last.is_some_and(|last| !last.charged && !over(last))
     }
 
@@ -71,7 +72,7 @@ impl Accounting {
         class: Class,
     ) {
         let phase = &mut self.phases[usize::from(phase)];
-        if phase.stage != Stage::Done {
+        if phase.state != PhaseState::Done {
             phase.meter.retract_ok(answered, class);
         }
     }

@@ -6,7 +6,7 @@ use trueload_drive::Net;
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
-use trueload_wire::message::{Book, Part};
+use trueload_wire::message::{Book, Written};
 
 use crate::generator::carrier::Carrier;
 use crate::generator::machine::Machine;
@@ -144,7 +144,7 @@ fn send_each<'a, T: 'a>(
         book.write(tag, &mut |part| {
             sent += part.bytes().len();
             match part {
-                Part::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {
+                Written::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {
                     flush(carrier, text);
                     carrier.send_shared(bytes, 0..bytes.len());
                 }

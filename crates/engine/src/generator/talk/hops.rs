@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::message::{
-    self, Event, Head, Location, Part, Request, Rules, Server, Unfollowed, Wants, becomes_get,
+    self, Event, Head, Location, Request, Rules, Server, Unfollowed, Wants, Written, becomes_get,
     is_redirect, resolve,
 };
 use trueload_wire::parts::{Rule, Streaming};
@@ -21,7 +21,7 @@ use trueload_wire::parts::{Rule, Streaming};
 use super::courses::{Course, Courses, Hop};
 use super::plain::{Alike, Sending};
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
-use super::watch::{Watch, Watching};
+use super::watch::{StreamWatch, Watching};
 use super::{Dialogue, Moment, of_whole};
 use crate::generator::footprint::Footprint;
 use crate::generator::messages::DoneReport;
@@ -39,7 +39,7 @@ pub struct Hops {
     as_get: Vec<Rules>,
     account: RefCell<Account>,
     /// Answers are streams.
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<StreamWatch>>,
 }
 
 impl Hops {
@@ -48,7 +48,7 @@ impl Hops {
     pub fn new(most: u8, secure: bool, sent: Sending, rule: Option<Rule>) -> Self {
         let as_get = sent.rules().into_iter().map(of_get).collect();
         let account = RefCell::new(Account::new(most));
-        Hops { secure, sent, as_get, account, watch: Watch::new(rule) }
+        Hops { secure, sent, as_get, account, watch: StreamWatch::new(rule) }
     }
 
     /// The request before any redirect.
@@ -112,7 +112,7 @@ impl Dialogue for Hops {
         2 * self.sent.heads()
     }
 
-    fn watch(&self) -> Option<&Watch> {
+    fn watch(&self) -> Option<&StreamWatch> {
         self.watch.as_deref()
     }
 
@@ -260,13 +260,13 @@ impl message::Book<Hop> for Book<'_> {
         }
     }
 
-    fn write(&self, hop: &Hop, put: &mut impl FnMut(Part<'_>)) {
+    fn write(&self, hop: &Hop, put: &mut impl FnMut(Written<'_>)) {
         match self.courses.borrow().get(*hop) {
             None => self.hops.sent.write(&hop.tag, self.at.drawn, put),
             Some(course) => {
                 let mut text = Vec::new();
                 course.request.write(&mut text);
-                put(Part::Filled(&text));
+                put(Written::Filled(&text));
             }
         }
     }

@@ -71,7 +71,7 @@ pub trait Dialogue: Debug + Sized {
     fn heads(&self) -> usize;
 
     /// What is noted of answers that are streams, if they are.
-    fn watch(&self) -> Option<&watch::Watch>;
+    fn watch(&self) -> Option<&watch::StreamWatch>;
 
     /// Whether redirects are followed.
     fn follows(&self) -> bool {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use trueload_wire::exchange::Outcome;
 use trueload_wire::http2::request::Template as Http2Template;
-use trueload_wire::message::{self, Event, Head, Part, Request, Rules};
+use trueload_wire::message::{self, Event, Head, Request, Rules, Written};
 use trueload_wire::parts::{Rule, Streaming};
 
-use super::watch::{Watch, Watching};
+use super::watch::{StreamWatch, Watching};
 use super::{Dialogue, Moment};
 use crate::generator::messages::DoneReport;
 use crate::generator::requests::Requests;
@@ -101,13 +101,13 @@ impl Sending {
         }
     }
 
-    pub(super) fn write(&self, tag: &Tag, drawn: u64, put: &mut impl FnMut(Part<'_>)) {
+    pub(super) fn write(&self, tag: &Tag, drawn: u64, put: &mut impl FnMut(Written<'_>)) {
         match self {
             Sending::Several(requests) => requests.write(drawn, tag, put),
             Sending::Alike(Alike { burst, len, .. }) if burst.len() == *len => {
-                put(Part::Fixed(burst))
+                put(Written::Fixed(burst))
             }
-            Sending::Alike(Alike { burst, len, .. }) => put(Part::Filled(&burst[..*len])),
+            Sending::Alike(Alike { burst, len, .. }) => put(Written::Filled(&burst[..*len])),
         }
     }
 
@@ -136,13 +136,13 @@ impl Sending {
 pub struct Plain {
     sent: Sending,
     /// Answers are streams.
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<StreamWatch>>,
 }
 
 impl Plain {
     /// Sends these requests. Reads their answers as streams by a rule, if there is one.
     pub fn new(sent: Sending, rule: Option<Rule>) -> Self {
-        Plain { sent, watch: Watch::new(rule) }
+        Plain { sent, watch: StreamWatch::new(rule) }
     }
 }
 
@@ -162,7 +162,7 @@ impl Dialogue for Plain {
     }
 
     #[inline]
-    fn watch(&self) -> Option<&Watch> {
+    fn watch(&self) -> Option<&StreamWatch> {
         self.watch.as_deref()
     }
 
@@ -228,7 +228,7 @@ impl message::Book<Tag> for Book<'_> {
         self.sent.burst()
     }
 
-    fn write(&self, tag: &Tag, put: &mut impl FnMut(Part<'_>)) {
+    fn write(&self, tag: &Tag, put: &mut impl FnMut(Written<'_>)) {
         self.sent.write(tag, self.drawn, put);
     }
 

@@ -11,13 +11,13 @@ use std::time::Duration;
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::message::{
-    self, Event, Filling, Head, Initials, Part, Rules, Turn, Wants, is_redirect,
+    self, Event, Filling, Head, Initials, Rules, Turn, Wants, Written, is_redirect,
 };
 use trueload_wire::parts::{Rule, Streaming};
 use trueload_wire::session::{Script, Session, Untaken};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
-use super::watch::{Watch, Watching};
+use super::watch::{StreamWatch, Watching};
 use super::{Dialogue, Moment};
 use crate::data::Row;
 use crate::generator::footprint::Footprint;
@@ -78,7 +78,7 @@ pub struct Users {
     as_get: Vec<Rules>,
     /// What was seen of redirects, if they are followed.
     account: Option<RefCell<Account>>,
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<StreamWatch>>,
     /// A buffer for the request being written.
     text: Vec<u8>,
 }
@@ -98,7 +98,7 @@ impl Users {
     pub fn new(scenario: Scenario) -> Self {
         let as_get = scenario.requests.rules().map(of_get).collect();
         let account = scenario.follow.map(|most| RefCell::new(Account::new(most)));
-        let watch = Watch::new(scenario.stream.clone());
+        let watch = StreamWatch::new(scenario.stream.clone());
         Users { scenario, as_get, account, watch, text: Vec::new() }
     }
 }
@@ -118,7 +118,7 @@ impl Dialogue for Users {
         self.scenario.requests.heads()
     }
 
-    fn watch(&self) -> Option<&Watch> {
+    fn watch(&self) -> Option<&StreamWatch> {
         self.watch.as_deref()
     }
 
@@ -298,12 +298,12 @@ impl message::Book<Tag> for Book<'_> {
         }
     }
 
-    fn write(&self, _tag: &Tag, put: &mut impl FnMut(Part<'_>)) {
+    fn write(&self, _tag: &Tag, put: &mut impl FnMut(Written<'_>)) {
         let session = &mut self.user.borrow_mut().session;
         let text = &mut **self.text.borrow_mut();
         text.clear();
         session.write(self.script(), &self.filled(session.turn()), text);
-        put(Part::Filled(text));
+        put(Written::Filled(text));
     }
 
     fn bytes_of(&self, _tag: &Tag) -> usize {

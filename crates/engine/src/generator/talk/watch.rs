@@ -16,7 +16,7 @@ use crate::generator::slot::Tag;
 
 /// The rule for all streams of one thread, and what was seen of them.
 #[derive(Debug)]
-pub struct Watch {
+pub struct StreamWatch {
     rule: Rule,
     /// By phase; a machine has only shared access to its rules.
     seen: RefCell<BTreeMap<u16, Seen>>,
@@ -32,9 +32,9 @@ struct Seen {
     told: (u64, u64),
 }
 
-impl Watch {
+impl StreamWatch {
     pub(super) fn new(rule: Option<Rule>) -> Option<Box<Self>> {
-        rule.map(|rule| Box::new(Watch { rule, seen: RefCell::default() }))
+        rule.map(|rule| Box::new(StreamWatch { rule, seen: RefCell::default() }))
     }
 
     /// Whether a stream can stall.
@@ -69,7 +69,7 @@ impl Watch {
 /// Answers of which parts come at this time, if they are streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watching<'a> {
-    pub(super) watch: Option<&'a Watch>,
+    pub(super) watch: Option<&'a StreamWatch>,
     pub(super) at_ns: u64,
 }
 

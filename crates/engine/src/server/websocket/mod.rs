@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use trueload_drive::{Conn, Net, PeerClose, Program, Token};
 use trueload_wire::shootout::Dialect;
-use trueload_wire::tls::{self, Buffers, Stage};
+use trueload_wire::tls::{self, Buffers};
 use trueload_wire::websocket::server::Opening;
 use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, send};
 
@@ -402,8 +402,8 @@ impl Program for Server {
 
     fn handle_end(&mut self, net: &mut impl Net, conn: Conn, _: PeerClose) {
         if let Some(connection) = self.connections[conn.key as usize].take() {
-            let stage = connection.tls.as_ref().map(|session| session.stage());
-            self.desk.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
+            let state = connection.tls.as_ref().map(|session| session.state());
+            self.desk.watch.seen.tls_failed += u64::from(state == Some(tls::State::Handshaking));
             self.forget(connection);
         }
         self.desk.watch.finish(net, conn.token);

@@ -7,7 +7,7 @@
 //!
 //! Must not know: frames, and when a measurement begins or ends.
 
-use super::{Client, Stage};
+use super::{Client, State};
 use crate::account::{Account, Waits};
 use crate::http2::settings::Settings;
 
@@ -82,7 +82,7 @@ impl<T: Copy> Client<T> {
     fn waits(&self, open: u64) -> Waits {
         let flow = &self.flow;
         let queued = self.streams.waiting() as u64;
-        let unpermitted = self.stage == Stage::Open && !self.permits_more();
+        let unpermitted = self.state == State::Open && !self.permits_more();
         let ready = flow.ready.len() as u64;
         let uploading = u64::from(flow.uploading);
         let receive_stream = u64::from(flow.held_streams);

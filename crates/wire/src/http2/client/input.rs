@@ -3,7 +3,7 @@
 use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
-use super::{Blame, Client, Fault, NEVER_NS, Stage};
+use super::{Blame, Client, Fault, NEVER_NS, State};
 use crate::content::Needs;
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
 use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_settings_ack};
@@ -42,8 +42,8 @@ impl<T: Copy> Client<T> {
         self.silent_from = None;
         let mut reading = Reading { now_ns, book, output, on_outcome };
         let mut reader = std::mem::take(&mut self.reader);
-        let read = match self.stage {
-            Stage::Opening { .. } => self.read_first(bytes, &mut reader, &mut reading),
+        let read = match self.state {
+            State::Opening { .. } => self.read_first(bytes, &mut reader, &mut reading),
             _ => self.read(bytes, &mut reader, &mut reading),
         };
         self.reader = reader;
@@ -64,7 +64,7 @@ impl<T: Copy> Client<T> {
         reader: &mut Reader,
         reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
-        if let Stage::Opening { like_http1 } = &mut self.stage {
+        if let State::Opening { like_http1 } = &mut self.state {
             let rest = &HTTP1[usize::from(*like_http1)..];
             let alike = bytes.iter().zip(rest).take_while(|(one, two)| one == two).count();
             if alike == rest.len() {
@@ -102,7 +102,7 @@ impl<T: Copy> Client<T> {
         if self.block.is_open() && !matches!(frame, Frame::Continuation { .. }) {
             return Err(Violation::protocol("a header block is interrupted").into());
         }
-        if let Stage::Opening { .. } = self.stage
+        if let State::Opening { .. } = self.state
             && !matches!(frame, Frame::Settings(_))
         {
             return Err(Violation::protocol("the peer does not begin with SETTINGS").into());
@@ -352,7 +352,7 @@ impl<T: Copy> Client<T> {
         if self.block.is_open() {
             return Err(Violation::protocol("a header block is interrupted").into());
         }
-        if let Stage::Opening { .. } = self.stage {
+        if let State::Opening { .. } = self.state {
             return Err(Violation::protocol("the peer does not begin with SETTINGS").into());
         }
         let Some(stream) = self.awaiting(number) else {
@@ -401,7 +401,7 @@ impl<T: Copy> Client<T> {
         payload: &[u8],
         reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
-        let first = matches!(self.stage, Stage::Opening { .. });
+        let first = matches!(self.state, State::Opening { .. });
         if !first {
             self.note_idle()?;
         }
@@ -417,7 +417,7 @@ impl<T: Copy> Client<T> {
         }
         write_settings_ack(reading.output);
         if first {
-            self.stage = Stage::Open;
+            self.state = State::Open;
         } else {
             self.accounting.account.announce(self.peer);
         }
@@ -497,7 +497,7 @@ impl<T: Copy> Client<T> {
         reading: &mut Reading<'_, B, F>,
     ) -> Result<(), Fault> {
         let mut error = code != ErrorCode::NoError;
-        if let Stage::Draining { last: before, error: erred } = self.stage {
+        if let State::Draining { last: before, error: erred } = self.state {
             if last > before {
                 return Err(Violation::protocol("a GOAWAY whose last stream rises").into());
             }
@@ -506,7 +506,7 @@ impl<T: Copy> Client<T> {
         } else {
             self.accounting.account.goaways += 1;
         }
-        self.stage = Stage::Draining { last, error };
+        self.state = State::Draining { last, error };
         for nth in self.streams.numbers_from(last.div_ceil(2)) {
             let Some(Stream { tag, begun, .. }) = self.take(nth) else { continue };
             // No answer may begin on such a stream: then what the peer says cannot be trusted.

@@ -43,7 +43,7 @@ const NEVER_NS: u64 = u64::MAX;
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum State {
     /// The peer has not sent its SETTINGS yet. `like_http1` is the number of bytes received that
     /// match the start of an HTTP/1 answer.
     Opening {
@@ -60,7 +60,7 @@ enum Stage {
 /// The machine of one connection. `T` is what the caller knows about a request.
 #[derive(Debug)]
 pub struct Client<T> {
-    stage: Stage,
+    state: State,
     streams: Streams<T>,
     reader: Reader,
     /// The header block in progress.
@@ -108,7 +108,7 @@ enum Blame {
 impl<T> Default for Client<T> {
     fn default() -> Self {
         Client {
-            stage: Stage::Opening { like_http1: 0 },
+            state: State::Opening { like_http1: 0 },
             streams: Streams::default(),
             reader: Reader::default(),
             block: Block::default(),
@@ -141,7 +141,7 @@ impl<T: Copy> Client<T> {
             return self.end_all(now_ns, ending, on_outcome);
         }
         let alone = self.outstanding() == 1;
-        let goaway = matches!(self.stage, Stage::Draining { error: true, .. });
+        let goaway = matches!(self.state, State::Draining { error: true, .. });
         let answered = self.answered;
         let unused = !answered && alone;
         for nth in self.streams.numbers_from(0) {
@@ -249,11 +249,11 @@ impl<T: Copy> Client<T> {
     /// What may be done with the connection from now on.
     #[inline]
     fn disposition(&self) -> Disposition {
-        match self.stage {
-            Stage::Opening { .. } => Disposition::Opening,
-            Stage::Open if self.streams.exhausted() => Disposition::Draining,
-            Stage::Open => Disposition::Open,
-            Stage::Draining { .. } => Disposition::Draining,
+        match self.state {
+            State::Opening { .. } => Disposition::Opening,
+            State::Open if self.streams.exhausted() => Disposition::Draining,
+            State::Open => Disposition::Open,
+            State::Draining { .. } => Disposition::Draining,
         }
     }
 }
@@ -273,8 +273,8 @@ impl<T: Copy> Exchange<T> for Client<T> {
     /// More requests may be asked than the peer permits streams: they wait, and their time runs.
     #[inline]
     fn capacity(&self, depth: usize) -> usize {
-        match self.stage {
-            Stage::Draining { .. } => 0,
+        match self.state {
+            State::Draining { .. } => 0,
             _ => depth.saturating_sub(self.outstanding()).min(self.streams.left()),
         }
     }

@@ -2,7 +2,7 @@
 //! far as the windows allow.
 
 use super::flow::Flow;
-use super::{Client, Stage, Terms};
+use super::{Client, State, Terms};
 use crate::exchange::Exchange;
 use crate::http2::frame::{
     FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, PREFACE, flags, write_block, write_window_update,
@@ -69,7 +69,7 @@ impl<T: Copy> Client<T> {
     fn may_begin(&self) -> bool {
         self.streams.waiting() > 0
             && self.permits_more()
-            && self.stage == Stage::Open
+            && self.state == State::Open
             && !self.streams.exhausted()
     }
 

@@ -1,4 +1,4 @@
-//! One client of a broadcast, as a protocol machine: its stage, and its own messages that have no
+//! One client of a broadcast, as a protocol machine: its state, and its own messages that have no
 //! receipt yet.
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Output, Standing};
@@ -8,9 +8,9 @@ use trueload_wire::websocket::{Receiver, Role};
 
 use crate::generator::slot::Tag;
 
-/// The stage of a client.
+/// The state of a client.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum State {
     /// It has not asked for anything.
     Fresh,
     /// The upgrade is asked for.
@@ -24,7 +24,7 @@ pub(super) enum Stage {
 /// The machine of one connection.
 #[derive(Debug)]
 pub struct Client {
-    pub(super) stage: Stage,
+    pub(super) state: State,
     pub(super) receiver: Receiver,
     /// The number of its slot.
     pub(super) slot: u32,
@@ -38,7 +38,7 @@ pub struct Client {
 impl Default for Client {
     fn default() -> Self {
         Client {
-            stage: Stage::Fresh,
+            state: State::Fresh,
             receiver: Receiver::new(Role::Client),
             slot: 0,
             number: 0,

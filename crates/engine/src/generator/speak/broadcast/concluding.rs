@@ -10,7 +10,7 @@ use trueload_wire::shootout::Key;
 
 use super::{Broadcasting, UnderWay};
 use crate::generator::messages::Report;
-use crate::generator::phase::Stage;
+use crate::generator::phase::PhaseState;
 use crate::protocol::Sent;
 
 impl UnderWay {
@@ -64,7 +64,7 @@ impl Broadcasting {
     pub(super) fn settle_phases(&mut self, now_ns: u64) {
         for index in self.generator.accounting.unfinished() {
             let phase = &self.generator.accounting.phases[index];
-            let sent = phase.stage == Stage::Draining && phase.open == 0;
+            let sent = phase.state == PhaseState::Draining && phase.open == 0;
             if !phase.held {
                 continue;
             }

@@ -33,7 +33,7 @@ use crate::generator::protocol::{
     ConnectionEnd, Facts, Input, OpenError, Opened, Protocol, Received,
 };
 use crate::generator::slot::Tag;
-use client::{Client, Stage};
+use client::{Client, State};
 pub use program::Broadcasting;
 use under_way::UnderWay;
 
@@ -122,7 +122,7 @@ impl Broadcast {
     ) -> Disposition {
         match awaited.feed(&self.opening, input.received.bytes(), &message::Limits::default()) {
             Ok(None) => {
-                client.stage = Stage::Upgrading(awaited);
+                client.state = State::Upgrading(awaited);
                 Disposition::Opening
             }
             Ok(Some(taken)) => {
@@ -130,7 +130,7 @@ impl Broadcast {
                 let echo = Key { sender: client.number, sequence: ECHO };
                 let (dialect, padding) = (self.dialect, &self.padding);
                 let joining = Joining::start(dialect, echo, padding, &mut self.message);
-                client.stage = Stage::Joining(joining);
+                client.state = State::Joining(joining);
                 write_frame(dialect, &self.message, &mut self.chance, output);
                 let received = Received::Bytes(&input.received.bytes()[taken..]);
                 let rest = Input { received, ..input };
@@ -187,7 +187,7 @@ impl Broadcast {
             fault = Some(error.into());
         }
         match fault {
-            None if matches!(client.stage, Stage::Joining(Joining::Done)) => Disposition::Open,
+            None if matches!(client.state, State::Joining(Joining::Done)) => Disposition::Open,
             None => Disposition::Opening,
             Some(fault) => self.give_way(client, now_ns, fault, on_outcome),
         }
@@ -207,11 +207,11 @@ impl Broadcast {
         } else {
             self.dialect.parse(message, &self.padding)
         };
-        match client.stage {
-            Stage::Joining(Joining::Done) => {
+        match client.state {
+            State::Joining(Joining::Done) => {
                 self.take_in(client, now_ns, parsed, message, on_outcome)
             }
-            Stage::Joining(joining) => {
+            State::Joining(joining) => {
                 self.message.clear();
                 let echo = Key { sender: client.number, sequence: ECHO };
                 let next = joining.handle_message(
@@ -223,7 +223,7 @@ impl Broadcast {
                 );
                 let next = next?;
                 write_frame(self.dialect, &self.message, &mut self.chance, output);
-                client.stage = Stage::Joining(next);
+                client.state = State::Joining(next);
                 if next == Joining::Done {
                     self.under_way.ledger.join(client.slot);
                 }
@@ -287,8 +287,8 @@ impl Broadcast {
         fault: Fault,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        let joined = matches!(client.stage, Stage::Joining(Joining::Done));
-        client.stage = Stage::Closed;
+        let joined = matches!(client.state, State::Joining(Joining::Done));
+        client.state = State::Closed;
         if !joined {
             return self.refuse(websocket::HandshakeError::Join(fault));
         }
@@ -332,7 +332,7 @@ impl Protocol for Broadcast {
     }
 
     fn facts(&self, client: &Client) -> Facts {
-        let upgraded = matches!(client.stage, Stage::Joining(_));
+        let upgraded = matches!(client.state, State::Joining(_));
         facts(self.violation, self.refused.clone(), upgraded)
     }
 
@@ -341,7 +341,7 @@ impl Protocol for Broadcast {
         client.slot = opened.key;
         client.number = self.under_way.number(opened.key);
         let awaited = self.opening.write(self.chance.handshake(), &mut output.bytes);
-        client.stage = Stage::Upgrading(Box::new(awaited));
+        client.state = State::Upgrading(Box::new(awaited));
         true
     }
 
@@ -378,15 +378,15 @@ impl Protocol for Broadcast {
         output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        match &mut client.stage {
-            Stage::Joining(_) => self.listen(client, input, &mut output.bytes, on_outcome),
-            Stage::Upgrading(_) => match std::mem::replace(&mut client.stage, Stage::Fresh) {
-                Stage::Upgrading(awaited) => {
+        match &mut client.state {
+            State::Joining(_) => self.listen(client, input, &mut output.bytes, on_outcome),
+            State::Upgrading(_) => match std::mem::replace(&mut client.state, State::Fresh) {
+                State::Upgrading(awaited) => {
                     self.upgrade(client, awaited, input, &mut output.bytes, on_outcome)
                 }
                 _ => Disposition::Broken,
             },
-            Stage::Fresh | Stage::Closed => Disposition::Broken,
+            State::Fresh | State::Closed => Disposition::Broken,
         }
     }
 
