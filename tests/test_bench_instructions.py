@@ -1,0 +1,57 @@
+"""What callgrind wrote is summed by source file: names stand once, and calls cost elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+WRITTEN = """\
+events: Ir
+fl=(1) /tree/crates/wire/src/echo.rs
+fn=(1) take
+10 5
++2 7
+fi=(2) /rustc/abc/library/core/src/mem/mod.rs
+* 20
+fe=(1)
+-1 3
+cfi=(3) /tree/crates/meter/src/lazy.rs
+cfn=(2) record
+calls=4 30
+12 900
+
+fl=(3)
+fn=(2)
+30 40
+"""
+
+
+@pytest.fixture
+def instructions(bench: Any) -> Any:
+    """The module of bench/."""
+    return bench["instructions"]
+
+
+def test_costs_are_summed_by_file_and_calls_are_left_out(instructions: Any) -> None:
+    assert instructions.read_costs(WRITTEN) == {
+        "crates/wire/src/echo.rs": 15,
+        "library/core/src/mem/mod.rs": 20,
+        "crates/meter/src/lazy.rs": 40,
+    }
+
+
+def test_what_a_request_costs_is_the_difference_of_two_lengths(
+    instructions: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(program: object, load: str, requests: int) -> Any:
+        costs = {"start.rs": 1_000_000, "hot.rs": 7 * requests}
+        return instructions.Run(requests, instructions.Counter(costs))
+
+    monkeypatch.setattr(instructions, "play", play)
+    assert instructions.per_request(None, "depth-1") == {"start.rs": 0, "hot.rs": 7}
+
+
+def test_a_program_that_is_not_there_is_told(instructions: Any) -> None:
+    with pytest.raises(instructions.BenchError, match="no-such-program: "):
+        instructions._run(["no-such-program"], instructions.ROOT, 1.0, {})
