@@ -93,7 +93,7 @@ test-strict: setup ## the checks that other tests excuse, on CPUs of their own: 
 
 .PHONY: test-hosts
 test-hosts: test-needs setup ## runs over several hosts, made of namespaces on this machine (needs root)
-	$(BIN)/pytest -m hosts -n 6 || $(BIN)/pytest -m hosts $(ALONE)  # 6: they wait more than they work
+	$(BIN)/pytest -m hosts -n 4 || $(BIN)/pytest -m hosts $(ALONE)  # 4: they wait more than they work
 
 .PHONY: test-k8s
 test-k8s: setup ## Pods of a real control plane, which is built once in half an hour (needs root, Go, etcd-server)
