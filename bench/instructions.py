@@ -1,10 +1,10 @@
-"""The instructions of a request, beside those of an earlier commit: exact where CPU time is not.
+"""The instructions that a request takes, now and at an earlier commit: exact where CPU time is not.
 
 Plays loads of `crates/sim/examples/instructions.rs` under callgrind: the generator in virtual time,
-over the simulated kernel, from both trees. What a request costs is the difference of two lengths of
-a run ÷ the difference of their answers. The simulated kernel and its peers are counted as well; the
-second table says in which files the difference is. Needs Debian's valgrind, and builds both trees
-below target/instructions/. Nothing needs to be idle. Exit code 2 when it cannot count.
+over the simulated kernel, from both trees. A request's cost is the additional instructions of a
+longer run ÷ its additional answers. The simulated kernel and its peers are counted as well, so the
+table says which files the difference is in. Needs Debian's valgrind, and builds both trees below
+target/instructions/. Nothing needs to be idle. Exit code 2 when it cannot count.
 
     python bench/instructions.py REV [LOAD…]
 """
@@ -12,10 +12,8 @@ below target/instructions/. Nothing needs to be idle. Exit code 2 when it cannot
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -24,7 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from process import BenchError
+from process import BenchError, built, run
+from setting import GENERATOR_CPU
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "instructions"
@@ -33,11 +32,11 @@ LOADS = ("depth-1", "depth-16", "http2-1", "http2-10", "open", "close", "session
 LENGTHS = (5_000, 15_000)
 FILES_SHOWN = 8
 # Inlined code keeps its lines, and both trees build in a few minutes.
-PROFILE = {
-    "CARGO_PROFILE_RELEASE_LTO": "off",
-    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
-    "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only",
-}
+PROFILE = (
+    "CARGO_PROFILE_RELEASE_LTO=off",
+    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16",
+    "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only",
+)
 BUILD_S, PLAY_S = 1_800.0, 600.0
 
 # The format is in callgrind's manual: names are written once, and then their numbers alone.
@@ -78,9 +77,10 @@ def play(program: Path, load: str, requests: int) -> Run:
     """Play a load under callgrind. Raises `BenchError` if it does not end well."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(program)]
-        ran = _run([*command, load, str(requests)], ROOT, PLAY_S, {})
-        return Run(int(ran), read_costs(out.read_text()))
+        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        words = [str(program), load, str(requests)]
+        ended = run([*command, *words], cpu=GENERATOR_CPU, timeout_s=PLAY_S)
+        return Run(int(ended.out), read_costs(out.read_text()))
 
 
 def per_request(program: Path, load: str) -> dict[str, float]:
@@ -95,9 +95,9 @@ def per_request(program: Path, load: str) -> dict[str, float]:
 
 def build(tree: Path, name: str) -> Path:
     """Build the example of a tree, and keep a copy of it."""
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "--package", "trueload-sim"]
-    where = {"CARGO_TARGET_DIR": str(TARGET / "build"), **PROFILE}
-    _run([*command, "--example", EXAMPLE.stem], tree, BUILD_S, where)
+    names = (f"CARGO_TARGET_DIR={TARGET / 'build'}", *PROFILE)
+    command = ["env", *names, "cargo", "build", "--release", "--locked", "--quiet"]
+    built([*command, "--package", "trueload-sim", "--example", EXAMPLE.stem], tree, BUILD_S)
     return Path(shutil.copy(TARGET / "build/release/examples" / EXAMPLE.stem, TARGET / name))
 
 
@@ -106,35 +106,17 @@ def checked_out(revision: str) -> Iterator[Path]:
     """A tree of this revision, with the example of the present one."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
-        _run(["git", "worktree", "add", "--detach", str(tree), revision], ROOT, PLAY_S, {})
+        built(["git", "worktree", "add", "--detach", str(tree), revision], ROOT)
         try:
             (tree / EXAMPLE).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / EXAMPLE, tree / EXAMPLE)
             yield tree
         finally:
-            _run(["git", "worktree", "remove", "--force", str(tree)], ROOT, PLAY_S, {})
-
-
-def _run(command: list[str], folder: Path, most_s: float, names: dict[str, str]) -> str:
-    try:
-        ran = subprocess.run(
-            command,
-            cwd=folder,
-            env={**os.environ, **names},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=most_s,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BenchError(f"{command[0]}: {error}") from error
-    if ran.returncode:
-        raise BenchError(f"{' '.join(command[:3])}: {ran.stderr.strip()[-400:]}")
-    return ran.stdout
+            built(["git", "worktree", "remove", "--force", str(tree)], ROOT)
 
 
 def report(loads: list[str], revision: str) -> Iterator[str]:
-    """Yield the lines of both tables."""
+    """Yield the lines of the table."""
     TARGET.mkdir(parents=True, exist_ok=True)
     with checked_out(revision) as tree:
         before = build(tree, "before")
@@ -152,14 +134,14 @@ def report(loads: list[str], revision: str) -> Iterator[str]:
 
 def main() -> int:
     """Count, and print Markdown."""
-    parser = argparse.ArgumentParser(description="The instructions of a request, now and before.")
+    parser = argparse.ArgumentParser(description="Instructions of a request, now and before.")
     parser.add_argument("revision", help="an earlier commit")
     parser.add_argument("loads", nargs="*", metavar="LOAD", help=f"of {', '.join(LOADS)}")
     options = parser.parse_args()
     try:
         for line in report(options.loads or list(LOADS), options.revision):
             print(line, flush=True)
-    except BenchError as error:
+    except (BenchError, FileNotFoundError) as error:
         print(f"error: {error}\nhint: it takes Debian's valgrind, git and cargo", file=sys.stderr)
         return 2
     return 0

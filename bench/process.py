@@ -110,12 +110,14 @@ def vm_hwm_bytes(pid: int) -> int:
     return 0
 
 
-def built(command: list[str], cwd: Path = BENCH) -> None:
+def built(command: list[str], cwd: Path = BENCH, most_s: float = BUILD_S) -> None:
     """Build a helper program. Raises `BenchError` with the reason if that fails."""
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S)
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=most_s)
     except FileNotFoundError:
         raise BenchError(f"there is no {command[0]}") from None
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"`{' '.join(command)}` took longer than {most_s:g} s") from None
     if done.returncode != 0:
         raise BenchError(f"`{' '.join(command)}` failed: {done.stderr[-300:]}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,12 @@ def test_what_a_request_costs_is_the_difference_of_two_lengths(
     assert instructions.per_request(None, "depth-1") == {"start.rs": 0, "hot.rs": 7}
 
 
-def test_a_program_that_is_not_there_is_told(instructions: Any) -> None:
-    with pytest.raises(instructions.BenchError, match="no-such-program: "):
-        instructions._run(["no-such-program"], instructions.ROOT, 1.0, {})
+def test_a_revision_that_is_not_there_is_told(
+    instructions: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    monkeypatch.setattr(instructions, "TARGET", tmp_path)
+    monkeypatch.setattr("sys.argv", ["instructions.py", "no-such-revision"])
+    assert instructions.main() == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.startswith("error: ")) == ("", True)
+    assert "hint: it takes Debian's valgrind" in said.err

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import socket
+import signal
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from harness import ROOT, Trueload, kill_group
+from harness import ROOT, Trueload, find_free_port
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 WORKFLOW, PIPELINE = map(yaml.safe_load, re.findall(r"(?ms)^```yaml\n(.*?)^```", PAGE))
@@ -46,13 +47,6 @@ def test_the_job_is_one_of_gitlab() -> None:
         assert all(isinstance(code, int) for code in job["allow_failure"]["exit_codes"])
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 def run_steps(trueload: Trueload, folder: Path, steps: list[str]) -> None:
     """Run each step in a shell of its own, in one folder, shorter and at a free port."""
     tool = folder / "bin" / "trueload"
@@ -61,7 +55,7 @@ def run_steps(trueload: Trueload, folder: Path, steps: list[str]) -> None:
     tool.chmod(stat.S_IRWXU)
     path = f"{tool.parent}:{os.environ['PATH']}"
     env = trueload.env({"PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary")})
-    port, left = free_port(), []
+    port, left = find_free_port(), []
     try:
         for step in steps:
             script = step.replace("8080", str(port)).replace("-d 10s", "-d 500ms --warmup 0")
@@ -76,7 +70,10 @@ def run_steps(trueload: Trueload, folder: Path, steps: list[str]) -> None:
                 assert process.wait(60) in (0, 1, 4), (folder / "log").read_text()
     finally:
         for process in left:
-            kill_group(process)
+            # A step has ended, and what it has started in the background has not.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def shell_steps(steps: list[str]) -> list[str]:

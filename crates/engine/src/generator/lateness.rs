@@ -93,7 +93,7 @@ pub(super) struct LastBatch {
 }
 
 impl LastBatch {
-    /// Starts the watch of a phase that begins now, on time or late.
+    /// The state in which a phase begins, on time or late.
     pub(super) fn from(started_ns: u64, now_ns: u64, waited_ns: u64, cpu_ns: u64) -> Self {
         LastBatch {
             last_ns: started_ns,
@@ -144,15 +144,15 @@ mod tests {
 
     #[test]
     fn what_a_thread_worked_is_no_stall() {
-        let watch = LastBatch::from(0, 0, 0, 100);
+        let last = LastBatch::from(0, 0, 0, 100);
         for (now_ns, cpu_ns, late_ns) in [
             (MS, 100, 0),
             (9 * MS, 100, 8 * MS),
             (9 * MS, 100 + 8 * MS, 0),
             (9 * MS, 100 + 6 * MS, 2 * MS),
         ] {
-            assert_eq!(watch.late_ns(now_ns, cpu_ns), late_ns, "{now_ns}, worked {cpu_ns}");
+            assert_eq!(last.late_ns(now_ns, cpu_ns), late_ns, "{now_ns}, worked {cpu_ns}");
         }
-        assert_eq!(watch.length_ns(4 * MS), 4 * MS + MS / 2);
+        assert_eq!(last.length_ns(4 * MS), 4 * MS + MS / 2);
     }
 }

@@ -182,7 +182,7 @@ pub(super) struct Phase {
     pub(super) uncounted: Option<SendTimes>,
     counted: u64,
     pub(super) next_beat_ns: u64,
-    pub(super) watch: LastBatch,
+    pub(super) last_batch: LastBatch,
     /// Slots that a stage of connections had made active by the last heartbeat.
     pub(super) active_before: u32,
 }
@@ -225,7 +225,7 @@ impl Phase {
             uncounted: None,
             counted: 0,
             next_beat_ns: u64::MAX,
-            watch: LastBatch { due_ns: NEVER, ..LastBatch::default() },
+            last_batch: LastBatch { due_ns: NEVER, ..LastBatch::default() },
             active_before: 0,
         }
     }
@@ -268,7 +268,7 @@ impl Phase {
         self.spun_at_start_ns = net.spun_ns();
         let used = self.use_at_start;
         let waited_ns = used.wanted_ns.saturating_sub(used.cpu_ns);
-        self.watch = LastBatch::from(begins_ns, now_ns, waited_ns, net.thread_cpu_ns());
+        self.last_batch = LastBatch::from(begins_ns, now_ns, waited_ns, net.thread_cpu_ns());
         self.pacing = Pacing::from(self.done(net, wakings));
     }
 

@@ -347,7 +347,7 @@ impl<P: Protocol> Generator<P> {
             partial: phase.partial,
             established,
             idle_open: phase.idle_open,
-            lateness: phase.watch.lateness,
+            lateness: phase.last_batch.lateness,
             account: phase.account.take(),
             data,
             deliveries: None,
@@ -427,7 +427,9 @@ impl<P: Protocol> Generator<P> {
         let phase = &self.accounting.phases[current];
         let own_ns = match phase.state {
             PhaseState::Waiting => phase.share.begins_ns(),
-            PhaseState::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),
+            PhaseState::Sending => {
+                phase.stop_ns().min(phase.next_beat_ns).min(phase.last_batch.due_ns)
+            }
             // Under turns only deliveries or other engines are awaited now: they wake us
             // themselves.
             PhaseState::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,

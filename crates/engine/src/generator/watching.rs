@@ -28,40 +28,40 @@ impl Phase {
             return;
         }
         let now_ns = net.now_ns();
-        if now_ns >= self.watch.cpu_at_ns + PULSE_NS {
+        if now_ns >= self.last_batch.cpu_at_ns + PULSE_NS {
             self.look(net, now_ns);
         }
         let (issued, open) = (self.meter.issued, self.open);
-        let watch = &mut self.watch;
-        watch.sent = issued - watch.issued;
-        if (issued, open) != (watch.issued, watch.open) {
-            (watch.issued, watch.open, watch.moved_ns) = (issued, open, now_ns);
+        let last = &mut self.last_batch;
+        last.sent = issued - last.issued;
+        if (issued, open) != (last.issued, last.open) {
+            (last.issued, last.open, last.moved_ns) = (issued, open, now_ns);
         }
-        watch.last_ns = now_ns;
-        let quiet_ns = now_ns.saturating_sub(watch.moved_ns);
+        last.last_ns = now_ns;
+        let quiet_ns = now_ns.saturating_sub(last.moved_ns);
         let pulse_ns = PULSE_NS.max(quiet_ns / PULSE_OF_QUIET);
         let due_ns = if open > 0 { now_ns + pulse_ns } else { NEVER };
-        watch.due_ns = due_ns.min(self.next_beat_ns);
+        last.due_ns = due_ns.min(self.next_beat_ns);
     }
 
     /// Notes a stall, if there was one since the last batch.
     pub(super) fn look(&mut self, net: &impl Net, now_ns: u64) {
         let cpu_ns = net.thread_cpu_ns();
-        let late_ns = self.watch.late_ns(now_ns, cpu_ns);
-        (self.watch.cpu_ns, self.watch.cpu_at_ns) = (cpu_ns, now_ns);
+        let late_ns = self.last_batch.late_ns(now_ns, cpu_ns);
+        (self.last_batch.cpu_ns, self.last_batch.cpu_at_ns) = (cpu_ns, now_ns);
         if late_ns >= LATE_NS {
             let queued_ns = self.waited_ns(net, now_ns);
-            let requests = self.watch.open + self.due_while(now_ns);
-            let length_ns = self.watch.length_ns(late_ns);
-            let Lateness { stopped, queued } = &mut self.watch.lateness;
+            let requests = self.last_batch.open + self.due_while(now_ns);
+            let length_ns = self.last_batch.length_ns(late_ns);
+            let Lateness { stopped, queued } = &mut self.last_batch.lateness;
             let kind = if queued_ns >= late_ns / 2 { queued } else { stopped };
             if requests > 0 {
                 kind.note(length_ns, requests);
             }
             // That no answer was read meanwhile must not count as silence of the server.
             let since_ns = |at_ns: u64| at_ns.saturating_sub(self.started_ns);
-            self.meter.flow.excuse(since_ns(self.watch.last_ns), since_ns(now_ns));
-        } else if now_ns >= self.watch.waited_at_ns + ASK_AGAIN_NS {
+            self.meter.flow.excuse(since_ns(self.last_batch.last_ns), since_ns(now_ns));
+        } else if now_ns >= self.last_batch.waited_at_ns + ASK_AGAIN_NS {
             self.waited_ns(net, now_ns);
         }
     }
@@ -71,9 +71,9 @@ impl Phase {
     fn waited_ns(&mut self, net: &impl Net, now_ns: u64) -> u64 {
         let used = net.thread_use();
         let waited_ns = used.wanted_ns.saturating_sub(used.cpu_ns);
-        self.watch.waited_at_ns = now_ns;
-        let since_ns = waited_ns.checked_sub(self.watch.waited_ns).unwrap_or(NEVER);
-        self.watch.waited_ns = waited_ns.max(self.watch.waited_ns);
+        self.last_batch.waited_at_ns = now_ns;
+        let since_ns = waited_ns.checked_sub(self.last_batch.waited_ns).unwrap_or(NEVER);
+        self.last_batch.waited_ns = waited_ns.max(self.last_batch.waited_ns);
         since_ns
     }
 
@@ -82,9 +82,10 @@ impl Phase {
         if !self.share.load.is_scheduled() {
             return 0;
         }
-        let before_ns = self.watch.last_ns.saturating_sub(self.started_ns);
-        let gap_ns = now_ns.saturating_sub(self.watch.last_ns);
-        let due = u128::from(self.watch.issued) * u128::from(gap_ns) / u128::from(before_ns.max(1));
+        let before_ns = self.last_batch.last_ns.saturating_sub(self.started_ns);
+        let gap_ns = now_ns.saturating_sub(self.last_batch.last_ns);
+        let due =
+            u128::from(self.last_batch.issued) * u128::from(gap_ns) / u128::from(before_ns.max(1));
         u64::try_from(due).unwrap_or(0)
     }
 }
