@@ -12,7 +12,6 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use libfuzzer_sys::fuzz_target;
 use trueload_wire::exchange::{Ending, Exchange};
 use trueload_wire::http1::client::Client;
-use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http2;
 use trueload_wire::http2::frame::{write_block, write_data};
 use trueload_wire::http2::hpack::literal::field;
@@ -59,7 +58,7 @@ fn over_http1(book: &Book, coding: &str, parts: &[&[u8]]) -> Vec<Ending> {
     let head =
         format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len}\r\n\r\n");
     for part in [head.as_bytes()].iter().chain(parts).filter(|part| !part.is_empty()) {
-        client.handle_input(1, part, book, &mut [HeadMemory::default()], &mut |one| {
+        client.handle_input(1, part, book, &mut Vec::new(), &mut |one| {
             endings.push(one.ending);
         });
     }

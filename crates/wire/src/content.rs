@@ -11,7 +11,8 @@
 
 use crate::coding::{Coding, Decoder};
 use crate::ending::Ending;
-use crate::parts::{Arrived, Parts, Rule, Streaming, Whole};
+use crate::message::{Book, Event};
+use crate::parts::{Arrived, Parts, Rule, Streaming};
 
 /// All words that begin up to this offset are read.
 const DENSE_BYTES: u64 = 32;
@@ -104,31 +105,22 @@ struct Reading {
     decoder: Option<Decoder>,
 }
 
-/// How a complete body ended.
-pub(crate) struct Ended {
-    /// Whether the content was the expected one.
-    pub(crate) ending: Ending,
-    pub(crate) content: Option<Content>,
-    /// For a stream: the parts that were completed by its end, how its request ends, and its
-    /// figures.
-    pub(crate) stream: Option<(Option<Arrived>, Ending, Whole)>,
-}
-
 impl BodyCheck {
     /// Takes the next slice.
     #[inline]
     pub(crate) fn take(&mut self, slice: &[u8], coding: Coding, needs: Needs<'_>) {
         if needs.is_nothing() {
             self.sampler.add(slice);
-        } else if coding == Coding::Identity {
-            self.read(slice, needs);
         } else {
-            self.decode(slice, coding, needs);
+            self.take_read(slice, coding, needs);
         }
     }
 
-    #[cold]
-    fn decode(&mut self, slice: &[u8], coding: Coding, needs: Needs<'_>) {
+    #[inline(never)]
+    fn take_read(&mut self, slice: &[u8], coding: Coding, needs: Needs<'_>) {
+        if coding == Coding::Identity {
+            return self.read(slice, needs);
+        }
         let decoder = &mut self.reading.get_or_insert_default().decoder;
         let decoder = decoder.take().unwrap_or_else(|| Decoder::new(coding, DECODED_BYTES_MOST));
         let decoder = decoder.decode(slice, &mut |content| self.read(content, needs));
@@ -171,30 +163,66 @@ impl BodyCheck {
         Some(self.reading.as_ref()?.parts.as_ref()?.stalls_at_ns())
     }
 
-    /// Ends the body, which is complete. Resets for the next one.
-    #[inline]
-    pub(crate) fn end(&mut self, needs: Needs<'_>) -> Ended {
+    /// Ends the body of the answer with this status to a request, which is complete. Resets for the
+    /// next one. Returns how the request ends, and the fingerprint if the content was not needed.
+    // Without the force it is called for every answer, which costs more than what it does.
+    #[inline(always)]
+    pub(crate) fn end<T>(
+        &mut self,
+        status: u16,
+        book: &impl Book<T>,
+        tag: &T,
+    ) -> (Ending, Option<Content>) {
+        let rules = book.rules_of(tag);
+        let needs = Needs { expected: rules.body.as_deref(), streaming: book.streaming() };
+        let ending = if !rules.accepts(status) {
+            Some(Ending::Status)
+        } else {
+            rules.head_request.then_some(Ending::Ok)
+        };
         if needs.is_nothing() {
-            let content = Some(self.sampler.finish());
-            return Ended { ending: Ending::Ok, content, stream: None };
+            return (ending.unwrap_or(Ending::Ok), Some(self.sampler.finish()));
         }
+        (self.end_read(ending, needs, book, tag), None)
+    }
+
+    /// Ends a body that was read. Returns how its request ends: the body decides that if there is
+    /// no `ending` yet.
+    #[inline(never)]
+    fn end_read<T>(
+        &mut self,
+        ending: Option<Ending>,
+        needs: Needs<'_>,
+        book: &impl Book<T>,
+        tag: &T,
+    ) -> Ending {
         let BodyCheck { matched, differs, reading, .. } = std::mem::take(self);
         let Reading { parts, decoder } = reading.map_or_else(Reading::default, |reading| *reading);
         let is_other = |expected: &[u8]| differs || matched != expected.len();
-        let ending = if decoder.is_some_and(|decoder| !decoder.finish()) {
+        let of_body = if decoder.is_some_and(|decoder| !decoder.finish()) {
             Ending::Encoded
         } else if needs.expected.is_some_and(is_other) {
             Ending::Mismatch
         } else {
             Ending::Ok
         };
-        let stream = needs.streaming.map(|streaming| {
-            let Streaming { rule, .. } = streaming;
-            let mut parts = parts.unwrap_or_else(|| Parts::new(rule));
-            parts.end_body(rule);
-            (parts.note(streaming), parts.ending(rule), parts.whole())
-        });
-        Ended { ending, content: None, stream }
+        let ending = ending.unwrap_or(of_body);
+        let Some(streaming) = needs.streaming else { return ending };
+        let mut parts = parts.unwrap_or_else(|| Parts::new(streaming.rule));
+        parts.end_body(streaming.rule);
+        if let Some(arrived) = parts.note(streaming)
+            && matches!(ending, Ending::Ok | Ending::Mismatch)
+        {
+            book.note(tag, Event::Parts(arrived));
+        }
+        if ending != Ending::Ok {
+            return ending;
+        }
+        let of_stream = parts.ending(streaming.rule);
+        if of_stream == Ending::Ok {
+            book.note(tag, Event::Stream(parts.whole()));
+        }
+        of_stream
     }
 }
 

@@ -8,7 +8,6 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use trueload_wire::exchange::{Ending, Exchange, Outcome};
 use trueload_wire::http1::client::Client;
-use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::{self, Event, Rules};
 use trueload_wire::parts::{End, Kind, Rule, Streaming};
 
@@ -86,7 +85,7 @@ impl Answer<'_> {
 
 /// How one request after another ends over HTTP/1, whose answers come in these reads.
 fn over_http1(book: &mut Book, reads: &[Vec<u8>], requests: u64) -> Vec<Ending> {
-    let (mut client, mut heads) = (Client::default(), [HeadMemory::default()]);
+    let (mut client, mut heads) = (Client::default(), Vec::new());
     let mut endings = Vec::new();
     (0..requests).for_each(|tag| client.ask(tag));
     for (at_ns, bytes) in (1..).zip(reads) {

@@ -2,14 +2,13 @@
 
 use trueload_wire::exchange::{Exchange, InOrder};
 use trueload_wire::http1::client::Client;
-use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::Rules;
 use trueload_wire::udp_echo;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 fn answered(client: &mut Client<u64>) {
-    client.handle_input(7, OK, &Rules::default(), &mut [HeadMemory::default()], &mut |_| {});
+    client.handle_input(7, OK, &Rules::default(), &mut Vec::new(), &mut |_| {});
 }
 
 #[test]

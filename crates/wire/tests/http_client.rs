@@ -12,7 +12,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 struct World {
     client: Client<u64>,
     rules: Rules,
-    heads: [HeadMemory; 1],
+    heads: Vec<HeadMemory>,
     outcomes: Vec<Outcome<u64>>,
 }
 

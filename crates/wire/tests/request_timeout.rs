@@ -37,7 +37,7 @@ const OTHERS: [&str; 9] = [
 struct World {
     client: Client<u64>,
     rules: Rules,
-    heads: [HeadMemory; 1],
+    heads: Vec<HeadMemory>,
     endings: Vec<Ending>,
 }
 

@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerClose};
 use trueload_wire::http1::client::Client;
-use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::{Book, Rules};
 
 /// Two kinds of requests; a tag is the number of its kind.
@@ -31,7 +30,7 @@ fn outcomes_in<'a>(
     fin: bool,
 ) -> Outcomes {
     let mut client = Client::default();
-    let mut heads: [HeadMemory; 2] = Default::default();
+    let mut heads = Vec::new();
     asked.iter().for_each(|kind| client.ask(*kind));
     let mut endings = Vec::new();
     let mut on_outcome = |outcome: Outcome<usize>| {
@@ -98,7 +97,7 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
     let kinds = Kinds([Rules { idempotent: true, ..Rules::default() }, Rules::default()]);
     for (kind, ending) in [(0, Ending::Stale), (1, Ending::Empty)] {
         let mut client = Client::default();
-        let mut heads: [HeadMemory; 2] = Default::default();
+        let mut heads = Vec::new();
         let mut endings = Vec::new();
         let mut on_outcome = |outcome: Outcome<usize>| endings.push(outcome.ending);
         client.ask(1 - kind);
@@ -121,7 +120,7 @@ fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
         ("one behind another", true, &[0, 0], b"", &[Ending::Reset, Ending::Reset]),
     ] {
         let mut client = Client::default();
-        let mut heads: [HeadMemory; 2] = Default::default();
+        let mut heads = Vec::new();
         let mut found = Vec::new();
         let mut on_outcome = |one: Outcome<usize>| found.push(one.ending);
         if answered {

@@ -47,7 +47,7 @@ impl message::Book<u64> for Book {
 struct World {
     client: Client<u64>,
     book: Book,
-    heads: [HeadMemory; 1],
+    heads: Vec<HeadMemory>,
     outcomes: Vec<Outcome<u64>>,
 }
 

@@ -3,14 +3,13 @@
 use trueload_wire::echo::{self, Messages};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, InOrder, Outcome};
 use trueload_wire::http1::client::Client;
-use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::message::Rules;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What becomes of three requests of these tags, the last `unsent` of which have not left, when so many answers come at once.
 fn outcomes(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Disposition) {
-    let (rules, mut heads) = (Rules::default(), [HeadMemory::default()]);
+    let (rules, mut heads) = (Rules::default(), Vec::new());
     let mut client = Client::default();
     tags.into_iter().for_each(|tag| client.ask(tag));
     client.note_unsent(unsent);

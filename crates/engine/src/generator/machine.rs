@@ -20,9 +20,6 @@ pub trait Machine<T>: Exchange<T> + Debug {
     /// The machine of a slot that had no connection yet.
     fn new(shared: &Self::Shared) -> Self;
 
-    /// Prepares for remembering so many different answer heads.
-    fn remember(_shared: &mut Self::Shared, _heads: usize) {}
-
     /// See `Protocol::open`. A machine may be replaced here.
     fn open(&mut self, alpn: Option<&[u8]>, shared: &Self::Shared, output: &mut Output) -> bool;
 

@@ -210,12 +210,6 @@ impl Requests {
         if self.apart { self.targets.len() } else { 0 }
     }
 
-    /// The number of remembered answer heads: one for each target, fewer for those of a recording.
-    pub(super) fn heads(&self) -> usize {
-        let most = if self.recording.is_some() { HEADS_MOST } else { usize::MAX };
-        self.targets.len().min(most)
-    }
-
     /// The index of the remembered head for the answers of a target.
     #[inline]
     pub(super) fn head(&self, target: usize) -> usize {

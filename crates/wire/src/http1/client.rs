@@ -12,12 +12,11 @@ use super::limits::ParseError;
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
 use crate::coding::Coding;
-use crate::content::{BodyCheck, Ended, Needs};
+use crate::content::{BodyCheck, Needs};
 use crate::exchange::{
     Asked, Content, Disposition, Ending, InOrder, Outcome, PeerClose, RequestTimeout,
 };
 use crate::message::{Book, Event, Limits, Rules, Wants, is_redirect};
-use crate::parts::{Arrived, Whole};
 
 /// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
 /// 9110 §15.5.9).
@@ -61,7 +60,7 @@ impl<T: Copy + PartialEq> Client<T> {
         now_ns: u64,
         mut bytes: &[u8],
         book: &impl Book<T>,
-        heads: &mut [HeadMemory],
+        heads: &mut Vec<HeadMemory>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         // An answer that comes in many parts stays where it is.
@@ -77,7 +76,7 @@ impl<T: Copy + PartialEq> Client<T> {
                 return self.unasked(now_ns, bytes, answer, on_outcome);
             };
             let rules = book.rules_of(oldest);
-            let memory = heads.get_mut(book.memory_of(oldest));
+            let memory = Some(memory_at(heads, book.memory_of(oldest)));
             let Answer { parser, body, heard, .. } = &mut *answer;
             let needs = Needs { expected: rules.body.as_deref(), streaming };
             let mut sink = Checked { book, tag: oldest, body, needs, heard };
@@ -102,7 +101,7 @@ impl<T: Copy + PartialEq> Client<T> {
                     let is_told = match book.wants() {
                         Wants::Outcomes => streaming.is_some(),
                         Wants::Location => streaming.is_some() || is_redirect(response.status),
-                        Wants::Content => true,
+                        Wants::Content(_) => true,
                     };
                     if let Some((ending, content)) =
                         ending.filter(|_| came_whole && !self.asked.closing && !is_told)
@@ -212,18 +211,11 @@ impl<T: Copy + PartialEq> Client<T> {
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Option<(Ending, Option<Content>)> {
         let tag = self.asked.answer()?;
-        let rules = book.rules_of(&tag);
-        let needs = Needs { expected: rules.body.as_deref(), streaming: book.streaming() };
-        let Ended { ending, content, stream } = answer.body.end(needs);
-        let ending = if !rules.accepts(response.status) {
-            let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
-            if gave_up && rules.idempotent { Ending::StaleTimeout } else { Ending::Status }
-        } else if rules.head_request {
-            Ending::Ok
-        } else {
-            ending
-        };
-        let ending = end_stream(book, &tag, stream, ending);
+        let (mut ending, content) = answer.body.end(response.status, book, &tag);
+        let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
+        if gave_up && ending == Ending::Status && book.rules_of(&tag).idempotent {
+            ending = Ending::StaleTimeout;
+        }
         if let Some(heard) = answer.heard.take() {
             book.note(&tag, Event::Location(heard.location));
         }
@@ -300,28 +292,13 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
     }
 }
 
-/// Notes the end of a stream, and returns the ending of its request, which is `ending` if the
-/// answer was not read for its parts.
+/// The memory of this index. One that was not used before is made.
 #[inline]
-pub(crate) fn end_stream<T>(
-    book: &impl Book<T>,
-    tag: &T,
-    stream: Option<(Option<Arrived>, Ending, Whole)>,
-    ending: Ending,
-) -> Ending {
-    let Some((arrived, of_stream, whole)) = stream else { return ending };
-    if matches!(ending, Ending::Ok | Ending::Mismatch)
-        && let Some(arrived) = arrived
-    {
-        book.note(tag, Event::Parts(arrived));
+fn memory_at(heads: &mut Vec<HeadMemory>, index: usize) -> &mut HeadMemory {
+    if index >= heads.len() {
+        heads.resize_with(index + 1, HeadMemory::default);
     }
-    if ending != Ending::Ok {
-        return ending;
-    }
-    if of_stream == Ending::Ok {
-        book.note(tag, Event::Stream(whole));
-    }
-    of_stream
+    &mut heads[index]
 }
 
 /// Checks the content of a body as it is read, and its parts if it is a stream. Tells what is
@@ -341,21 +318,21 @@ impl<T, B: Book<T>> Sink for Checked<'_, T, B> {
         let wants = book.wants();
         if wants != Wants::Outcomes {
             let note = |event: Event<'_>| book.note(tag, event);
-            heard::head(self.heard, part, status, (wants, book.initials()), &note);
+            heard::head(self.heard, part, status, wants, &note);
         }
     }
 
     #[inline]
     fn trailers(&mut self, part: &[u8], whole: bool) {
         let (book, tag) = (self.book, self.tag);
-        if book.wants() == Wants::Content {
+        if book.wants().is_content() {
             heard::trailers(self.heard, part, whole, &|event| book.note(tag, event));
         }
     }
 
     #[inline]
     fn content(&mut self, slice: &[u8], coding: Coding) {
-        if self.book.wants() == Wants::Content {
+        if self.book.wants().is_content() {
             self.book.note(self.tag, Event::Body(slice));
         }
         self.body.take(slice, coding, self.needs);
@@ -408,7 +385,7 @@ mod tests {
         ] {
             let mut client = Client::default();
             crate::exchange::Exchange::ask(&mut client, 1);
-            let heads = &mut [HeadMemory::default()];
+            let heads = &mut Vec::new();
             let link = client.handle_input(0, bytes, &Rules::default(), heads, &mut |_| {});
             assert_eq!(
                 (link, client.why_broken()),

@@ -14,14 +14,13 @@ pub(super) struct Heard {
     pub(super) location: Location,
 }
 
-/// Takes the next bytes of a head, whose status is known at its end. Fields of the content
-/// are told only if their names begin with one of the initials.
+/// Takes the next bytes of a head, whose status is known at its end.
 #[inline(never)]
 pub(super) fn head(
     heard: &mut Option<Box<Heard>>,
     part: &[u8],
     status: Option<u16>,
-    (wants, initials): (Wants, Initials),
+    wants: Wants,
     note: &dyn Fn(Event<'_>),
 ) {
     let is_interim = status.is_some_and(|status| status < 200);
@@ -31,7 +30,7 @@ pub(super) fn head(
         let behind = memchr::memchr(b'\n', head).map_or(head.len(), |end| end + 1);
         let lines = &head[behind..];
         match wants {
-            Wants::Content if !is_interim => {
+            Wants::Content(initials) if !is_interim => {
                 note(Event::Head);
                 fields(lines, initials).for_each(|(name, value)| note(Event::Field(name, value)));
             }
@@ -109,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    const CONTENT: (Wants, Initials) = (Wants::Content, Initials::ANY);
+    const CONTENT: Wants = Wants::Content(Initials::ANY);
 
     #[derive(Default)]
     struct Told(RefCell<Vec<String>>);
@@ -154,7 +153,7 @@ mod tests {
             let (told, mut heard) = (Told::default(), None);
             let note = |event: Event<'_>| told.note(event);
             let initials = Initials::of(names.iter().map(|name| name.as_bytes()));
-            super::head(&mut heard, head, Some(200), (Wants::Content, initials), &note);
+            super::head(&mut heard, head, Some(200), Wants::Content(initials), &note);
             assert_eq!(*told.0.borrow(), expected, "{names:?}");
         }
     }
@@ -162,21 +161,15 @@ mod tests {
     #[test]
     fn the_fields_of_an_interim_head_are_not_told() {
         let heads = [(103, "Location: /a"), (302, "Location: /b")];
-        for wants in [Wants::Content, Wants::Location] {
+        for wants in [CONTENT, Wants::Location] {
             let (told, mut heard) = (Told::default(), None);
             for (status, field) in heads {
                 let head = format!("HTTP/1.1 {status} X\r\n{field}\r\n\r\n");
                 let note = |event: Event<'_>| told.note(event);
-                super::head(
-                    &mut heard,
-                    head.as_bytes(),
-                    Some(status),
-                    (wants, Initials::ANY),
-                    &note,
-                );
+                super::head(&mut heard, head.as_bytes(), Some(status), wants, &note);
             }
             let location = heard.map(|heard| heard.location);
-            if wants == Wants::Content {
+            if wants == CONTENT {
                 assert_eq!(*told.0.borrow(), ["head", "Location=/b"]);
             } else {
                 assert_eq!(location, Some(Location::At(b"/b"[..].into())));
@@ -204,8 +197,7 @@ mod tests {
         ] {
             let head = format!("HTTP/1.1 302 Found: Location: /no\r\n{lines}\r\n");
             let mut heard = None;
-            let wants = (Wants::Location, Initials::ANY);
-            super::head(&mut heard, head.as_bytes(), Some(302), wants, &|_| ());
+            super::head(&mut heard, head.as_bytes(), Some(302), Wants::Location, &|_| ());
             let location = heard.map(|heard| heard.location);
             assert_eq!(location, Some(expected), "{lines:?}");
         }

@@ -33,12 +33,6 @@ pub trait Book<T> {
         Wants::Outcomes
     }
 
-    /// The first letters of the wanted fields, where [`Wants::Content`] is wanted.
-    #[inline]
-    fn initials(&self) -> Initials {
-        Initials::ANY
-    }
-
     /// Takes note of an event of the answer to a request.
     #[inline]
     fn note(&self, _tag: &T, _event: Event<'_>) {}
@@ -75,8 +69,17 @@ pub enum Wants {
     Outcomes,
     /// The Location of redirects.
     Location,
-    /// The content of all answers.
-    Content,
+    /// The content of all answers. Over HTTP/1, fields whose names begin with other letters are not
+    /// told.
+    Content(Initials),
+}
+
+impl Wants {
+    /// Whether the content of all answers is wanted.
+    #[inline]
+    pub(crate) fn is_content(self) -> bool {
+        matches!(self, Wants::Content(_))
+    }
 }
 
 /// The first letters of the names of wanted fields, in upper or lower case. Most other fields begin

@@ -210,10 +210,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         Either { version, most, unwritten: 0, negotiated, counted: false, account: None }
     }
 
-    fn remember(shared: &mut Versions, heads: usize) {
-        <http1::client::Client<T> as Machine<T>>::remember(&mut shared.http1, heads);
-    }
-
     fn open(&mut self, alpn: Option<&[u8]>, shared: &Versions, output: &mut Output) -> bool {
         debug_assert_eq!(self.outstanding(), 0);
         let over_http2 = alpn == Some(H2);

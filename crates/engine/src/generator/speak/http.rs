@@ -42,8 +42,7 @@ pub type OverEither<D> = Http<Either<<D as Dialogue>::Tag>, D>;
 
 impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
     /// Creates connections that share this. Each has one request if they are `alone`.
-    pub fn new(mut shared: M::Shared, dialogue: D, alone: bool) -> Self {
-        M::remember(&mut shared, dialogue.heads());
+    pub fn new(shared: M::Shared, dialogue: D, alone: bool) -> Self {
         Http { shared, dialogue, alone }
     }
 
@@ -79,7 +78,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     }
 
     fn requests(&self) -> Option<Arc<Requests>> {
-        self.dialogue.requests().map(Arc::clone)
+        self.dialogue.asks().requests.map(Arc::clone)
     }
 
     fn facts(&self, client: &Self::Client) -> Facts {
@@ -91,14 +90,14 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     }
 
     fn times_arrivals(&self) -> bool {
-        self.dialogue.watch().is_some()
+        self.dialogue.asks().watch.is_some()
     }
 
     /// A stream may stall before the timeout of its request. A hop may be older than the requests
     /// that it stands behind.
     #[inline]
     fn hastens_deadlines(&self) -> bool {
-        D::HOPS || self.dialogue.watch().is_some_and(|watch| watch.has_stalls())
+        D::HOPS || self.dialogue.asks().watch.is_some_and(|watch| watch.has_stalls())
     }
 
     fn take_account(&self, client: &mut Self::Client, until_ns: u64) -> Option<Account> {
@@ -110,12 +109,12 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     }
 
     fn take_parts(&mut self, phase: u16) -> Vec<Recorded> {
-        self.dialogue.watch().map(|watch| watch.take_parts(phase).into()).unwrap_or_default()
+        self.dialogue.asks().watch.map(|watch| watch.take_parts(phase).into()).unwrap_or_default()
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
         self.dialogue.complete(report);
-        if !self.dialogue.follows()
+        if !self.dialogue.asks().follows
             && let Some(leads) = M::redirect(&self.shared)
         {
             report.reasons.push((Class::Status, format!("a redirect to {leads}")));

@@ -32,10 +32,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         Client::default()
     }
 
-    fn remember(shared: &mut Http1, heads: usize) {
-        shared.heads.resize_with(heads, HeadMemory::default);
-    }
-
     fn open(&mut self, _alpn: Option<&[u8]>, _shared: &Http1, _output: &mut Output) -> bool {
         self.reset();
         false

@@ -9,7 +9,6 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
 
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::message::{
@@ -22,10 +21,9 @@ use super::courses::{Course, Courses, Hop};
 use super::plain::{Alike, Sending};
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
 use super::watch::{StreamWatch, Watching};
-use super::{Dialogue, Moment, of_whole};
+use super::{Asks, Dialogue, Moment, of_whole};
 use crate::generator::footprint::Footprint;
 use crate::generator::messages::DoneReport;
-use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
 
 /// The dialogue.
@@ -103,21 +101,8 @@ impl Dialogue for Hops {
     const LISTENS: bool = true;
     const HOPS: bool = true;
 
-    fn requests(&self) -> Option<&Arc<Requests>> {
-        self.sent.requests()
-    }
-
-    /// Two for each request: one for its own answers, and one for those behind redirects.
-    fn heads(&self) -> usize {
-        2 * self.sent.heads()
-    }
-
-    fn watch(&self) -> Option<&StreamWatch> {
-        self.watch.as_deref()
-    }
-
-    fn follows(&self) -> bool {
-        true
+    fn asks(&self) -> Asks<'_> {
+        Asks { requests: self.sent.requests(), watch: self.watch.as_deref(), follows: true }
     }
 
     fn book<'a>(&'a mut self, state: &'a mut Courses, at: Moment) -> Book<'a> {
@@ -241,6 +226,7 @@ impl message::Book<Hop> for Book<'_> {
         self.hops.sent.rules_of(&hop.tag, drawn)
     }
 
+    /// Two for each request: one for its own answers, and one for those behind redirects.
     fn memory_of(&self, hop: &Hop) -> usize {
         2 * self.hops.sent.head(&hop.tag, self.at.drawn) + usize::from(!hop.is_first())
     }

@@ -48,6 +48,17 @@ impl Moment {
     }
 }
 
+/// What a dialogue asks, as far as its protocol has to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Asks<'a> {
+    /// The requests, if they differ and are counted separately.
+    pub requests: Option<&'a Arc<Requests>>,
+    /// What is noted of answers that are streams, if they are.
+    pub watch: Option<&'a watch::StreamWatch>,
+    /// Redirects are followed.
+    pub follows: bool,
+}
+
 /// What all connections of a thread ask, and what becomes of it.
 pub trait Dialogue: Debug + Sized {
     /// What a machine knows about a request: the tag of the whole, at least.
@@ -64,19 +75,8 @@ pub trait Dialogue: Debug + Sized {
     /// Whether a request may go on behind others, with the time that it had.
     const HOPS: bool = false;
 
-    /// The requests, if they differ and are counted separately.
-    fn requests(&self) -> Option<&Arc<Requests>>;
-
-    /// The number of different answer heads that are worth remembering.
-    fn heads(&self) -> usize;
-
-    /// What is noted of answers that are streams, if they are.
-    fn watch(&self) -> Option<&watch::StreamWatch>;
-
-    /// Whether redirects are followed.
-    fn follows(&self) -> bool {
-        false
-    }
+    /// What it asks.
+    fn asks(&self) -> Asks<'_>;
 
     /// The requests and rules of a slot at this time.
     fn book<'a>(&'a mut self, state: &'a mut Self::State, at: Moment) -> Self::Book<'a>;

@@ -9,7 +9,7 @@ use trueload_wire::message::{self, Event, Head, Request, Rules, Written};
 use trueload_wire::parts::{Rule, Streaming};
 
 use super::watch::{StreamWatch, Watching};
-use super::{Dialogue, Moment};
+use super::{Asks, Dialogue, Moment};
 use crate::generator::messages::DoneReport;
 use crate::generator::requests::Requests;
 use crate::generator::slot::Tag;
@@ -56,11 +56,6 @@ impl Sending {
             Sending::Alike(_) => None,
             Sending::Several(requests) => Some(requests),
         }
-    }
-
-    /// The number of different answer heads that are worth remembering.
-    pub(super) fn heads(&self) -> usize {
-        self.requests().map_or(1, |requests| requests.heads())
     }
 
     /// The index of the target of a request.
@@ -153,17 +148,9 @@ impl Dialogue for Plain {
 
     const LISTENS: bool = false;
 
-    fn requests(&self) -> Option<&Arc<Requests>> {
-        self.sent.requests()
-    }
-
-    fn heads(&self) -> usize {
-        self.sent.heads()
-    }
-
     #[inline]
-    fn watch(&self) -> Option<&StreamWatch> {
-        self.watch.as_deref()
+    fn asks(&self) -> Asks<'_> {
+        Asks { requests: self.sent.requests(), watch: self.watch.as_deref(), follows: false }
     }
 
     #[inline]

@@ -11,14 +11,14 @@ use std::time::Duration;
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::message::{
-    self, Event, Filling, Head, Initials, Rules, Turn, Wants, Written, is_redirect,
+    self, Event, Filling, Head, Rules, Turn, Wants, Written, is_redirect,
 };
 use trueload_wire::parts::{Rule, Streaming};
 use trueload_wire::session::{Script, Session, Untaken};
 
 use super::redirects::{Account, Why, behind_redirect, goes_again, of_get};
 use super::watch::{StreamWatch, Watching};
-use super::{Dialogue, Moment};
+use super::{Asks, Dialogue, Moment};
 use crate::data::Row;
 use crate::generator::footprint::Footprint;
 use crate::generator::messages::DoneReport;
@@ -110,20 +110,12 @@ impl Dialogue for Users {
 
     const LISTENS: bool = true;
 
-    fn requests(&self) -> Option<&Arc<Requests>> {
-        Some(&self.scenario.requests)
-    }
-
-    fn heads(&self) -> usize {
-        self.scenario.requests.heads()
-    }
-
-    fn watch(&self) -> Option<&StreamWatch> {
-        self.watch.as_deref()
-    }
-
-    fn follows(&self) -> bool {
-        self.account.is_some()
+    fn asks(&self) -> Asks<'_> {
+        Asks {
+            requests: Some(&self.scenario.requests),
+            watch: self.watch.as_deref(),
+            follows: self.account.is_some(),
+        }
     }
 
     fn book<'a>(&'a mut self, state: &'a mut User, at: Moment) -> Book<'a> {
@@ -279,13 +271,9 @@ impl message::Book<Tag> for Book<'_> {
         self.watching.streaming()
     }
 
-    fn wants(&self) -> Wants {
-        Wants::Content
-    }
-
     #[inline]
-    fn initials(&self) -> Initials {
-        self.user.borrow().session.initials(self.script())
+    fn wants(&self) -> Wants {
+        Wants::Content(self.user.borrow().session.initials(self.script()))
     }
 
     fn note(&self, tag: &Tag, event: Event<'_>) {

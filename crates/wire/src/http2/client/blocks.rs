@@ -4,9 +4,7 @@ use super::answer::{Fields, Head};
 use super::input::Reading;
 use super::streams::{Stream, UNKNOWN};
 use super::{Client, Fault};
-use crate::content::{Ended, Needs};
 use crate::exchange::{Ending, Outcome};
-use crate::http1::client::end_stream;
 use crate::http2::frame::ErrorCode;
 use crate::http2::hpack;
 use crate::http2::violation::Violation;
@@ -41,7 +39,7 @@ impl<T: Copy> Client<T> {
     ) -> Result<(), Fault> {
         let awaits_head = self.awaiting(number).map(|stream| stream.status == 0);
         if awaits_head == Some(true)
-            && reading.book.wants() != Wants::Content
+            && !reading.book.wants().is_content()
             && let Some((head, plain)) = self.blocks.recognise(block)
         {
             self.accounting.account.headers_in.note(plain.into(), block.len() as u64);
@@ -67,7 +65,7 @@ impl<T: Copy> Client<T> {
         let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
         let (mut count, mut plain) = (0, 0);
         let (follows, mut location) = (wants == Wants::Location, Location::Missing);
-        let told = tag.filter(|_| wants == Wants::Content);
+        let told = tag.filter(|_| wants.is_content());
         if let Some(tag) = told.filter(|_| !trailers) {
             book.note(&tag, Event::Head);
         }
@@ -162,9 +160,12 @@ impl<T: Copy> Client<T> {
     ) {
         let Some(stream) = self.awaiting(number) else { return };
         let Stream { tag, nth, status, first_byte_ns, left, unsent, .. } = *stream;
-        let rules = reading.book.rules_of(&tag);
-        let needs = Needs { expected: rules.body.as_deref(), streaming: reading.book.streaming() };
-        let Ended { ending, content, stream: parts } = stream.body.end(needs);
+        let is_whole = matches!(left, 0 | UNKNOWN);
+        let (ending, content) = if is_whole {
+            stream.body.end(status, reading.book, &tag)
+        } else {
+            (Ending::Framing, None)
+        };
         let location = stream.location.take();
         // Not kept: a stream is large to move.
         drop(self.take(nth));
@@ -173,18 +174,10 @@ impl<T: Copy> Client<T> {
             self.reset_upload(number, ErrorCode::Cancel, reading.output);
         }
         self.idle_frames = 0;
-        if !matches!(left, 0 | UNKNOWN) {
+        if !is_whole {
             // The body is shorter than its content-length.
-            return (reading.on_outcome)(Outcome::unanswered(tag, Ending::Framing, reading.now_ns));
+            return (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
         }
-        let ending = if !rules.accepts(status) {
-            Ending::Status
-        } else if rules.head_request {
-            Ending::Ok
-        } else {
-            ending
-        };
-        let ending = end_stream(reading.book, &tag, parts, ending);
         self.answered = true;
         if let Some(location) = location {
             reading.book.note(&tag, Event::Location(*location));

@@ -11,7 +11,7 @@ use crate::http2::read::{Data, Frame, Piece, Reader};
 use crate::http2::settings::{parameter, parameters};
 use crate::http2::violation::{Scope, Violation};
 use crate::http2::window::Overflow;
-use crate::message::{Book, Event, Wants};
+use crate::message::{Book, Event};
 
 /// The maximum number of consecutive frames that advance no request: PING, SETTINGS, RST_STREAM of
 /// an ended stream, empty DATA, … nghttp2 uses the same limit before it reports a flood.
@@ -319,7 +319,7 @@ impl<T: Copy> Client<T> {
                 stalls_at_ns = stream.body.stalls_at_ns().unwrap_or(NEVER_NS);
             }
         }
-        if reading.book.wants() == Wants::Content {
+        if reading.book.wants().is_content() {
             reading.book.note(&stream.tag, Event::Body(bytes));
         }
         if stream.left != UNKNOWN {
