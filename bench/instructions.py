@@ -2,8 +2,9 @@
 
 Plays loads of `crates/sim/examples/instructions.rs` under callgrind: the generator in virtual time,
 over the simulated kernel, from both trees. A request's cost is the additional instructions of a
-longer run ÷ its additional answers. The simulated kernel and its peers are counted as well, so the
-table says which files the difference is in. Needs Debian's valgrind, and builds both trees below
+longer run ÷ its additional answers, in lines of the crates that an engine is made of. Libraries are
+left out: most of their instructions belong to the simulated kernel and its peers, whose compiled
+code differs with every change. Needs Debian's valgrind, and builds both trees below
 target/instructions/. Nothing needs to be idle. Exit code 2 when it cannot count.
 
     python bench/instructions.py REV [LOAD…]
@@ -42,6 +43,7 @@ BUILD_S, PLAY_S = 1_800.0, 600.0
 # The format is in callgrind's manual: names are written once, and then their numbers alone.
 _FILE = re.compile(r"(c?)f[lie]=\((\d+)\)(?: (.*))?")
 _COST = re.compile(r"[-+*\d]\S* (\d+)$")
+_OF_THE_ENGINE = re.compile(r"crates/(?!sim/)(?!.*\bfake)")
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,21 @@ def per_request(program: Path, load: str) -> dict[str, float]:
     return {
         file: (long.files[file] - short.files[file]) / answers
         for file in long.files.keys() | short.files.keys()
+        if _OF_THE_ENGINE.match(file)
     }
 
 
 def build(tree: Path, name: str) -> Path:
-    """Build the example of a tree, and keep a copy of it."""
-    names = (f"CARGO_TARGET_DIR={TARGET / 'build'}", *PROFILE)
-    command = ["env", *names, "cargo", "build", "--release", "--locked", "--quiet"]
+    """Build the example of a tree.
+
+    Each tree has a folder of its own: cargo names artifacts alike in both, and takes those of the
+    tree that was written last for fresh.
+    """
+    folder = TARGET / name
+    command = ["env", f"CARGO_TARGET_DIR={folder}", *PROFILE]
+    command += ["cargo", "build", "--release", "--locked", "--quiet"]
     built([*command, "--package", "trueload-sim", "--example", EXAMPLE.stem], tree, BUILD_S)
-    return Path(shutil.copy(TARGET / "build/release/examples" / EXAMPLE.stem, TARGET / name))
+    return folder / "release/examples" / EXAMPLE.stem
 
 
 @contextmanager
@@ -117,7 +125,6 @@ def checked_out(revision: str) -> Iterator[Path]:
 
 def report(loads: list[str], revision: str) -> Iterator[str]:
     """Yield the lines of the table."""
-    TARGET.mkdir(parents=True, exist_ok=True)
     with checked_out(revision) as tree:
         before = build(tree, "before")
     now = build(ROOT, "now")

@@ -46,11 +46,21 @@ def test_what_a_request_costs_is_the_difference_of_two_lengths(
     instructions: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def play(program: object, load: str, requests: int) -> Any:
-        costs = {"start.rs": 1_000_000, "hot.rs": 7 * requests}
+        start, hot = "crates/engine/src/main.rs", "crates/wire/src/hot.rs"
+        costs = {start: 1_000_000, hot: 7 * requests}
+        others = (
+            "library/core/src/mem/mod.rs",
+            "crates/sim/src/play.rs",
+            "crates/drive/src/fake/a.rs",
+        )
+        costs |= dict.fromkeys(others, 3 * requests)
         return instructions.Run(requests, instructions.Counter(costs))
 
     monkeypatch.setattr(instructions, "play", play)
-    assert instructions.per_request(None, "depth-1") == {"start.rs": 0, "hot.rs": 7}
+    assert instructions.per_request(None, "depth-1") == {
+        "crates/engine/src/main.rs": 0,
+        "crates/wire/src/hot.rs": 7,
+    }
 
 
 def test_a_revision_that_is_not_there_is_told(
