@@ -106,7 +106,7 @@ def gather(quick: bool) -> doctor.Facts:
     core_latencies_ns: tuple[float, ...] = ()
     try:
         path = str(find_engine())
-        version, _, core_latencies_ns = look_here(cpus)
+        version, core_latencies_ns = look_here(cpus)
         engine = doctor.EngineFound(path, version, None)
     except UserError as error:
         engine = doctor.EngineFound(path, None, str(error))
@@ -134,7 +134,7 @@ def _core_latency(cpus: tuple[int, ...]) -> tuple[float, ...]:
     from trueload.commands.doctor_engine import look_here
 
     with contextlib.suppress(UserError):
-        return look_here(cpus).core_latencies_ns
+        return look_here(cpus)[1]
     return ()
 
 

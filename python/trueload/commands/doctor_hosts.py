@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trueload import __version__
-from trueload.commands.doctor import EngineFound, Facts
-from trueload.commands.doctor_engine import look
+from trueload.commands.doctor import CPUS_MIN, EngineFound, Facts
 from trueload.deadline import looks
-from trueload.engines.engine import EngineError
+from trueload.engines.engine import Engine, EngineError, ask_core_latency
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.machine.remote import SCRIPT, ScriptOutput, machine_of, parse_printed
@@ -106,3 +105,22 @@ def _measure(
         core_latencies_ns=latencies_ns,
         is_here=False,
     )
+
+
+class EngineFacts(NamedTuple):
+    """What an engine says of itself and its host. The core latency is that of the first two CPUs,
+    in ns; empty if it cannot be measured."""
+
+    version: str
+    cpus: tuple[int, ...]
+    core_latencies_ns: tuple[float, ...]
+
+
+def look(place: Place, cpus: tuple[int, ...]) -> EngineFacts:
+    """Ask the engine of a host with these CPUs, or with all that it has if they are not known.
+    Raises ``EngineError``, ``UserError``."""
+    with Engine.start(place) as engine:
+        cpus = cpus or tuple(range(engine.hello.machine.cpu_count))
+        two = len(cpus) >= CPUS_MIN
+        latency_ns = ask_core_latency(engine, (cpus[0], cpus[1])) if two else None
+        return EngineFacts(engine.hello.version, cpus, () if latency_ns is None else (latency_ns,))
