@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 from trueload.errors import UserError
 from trueload.machine.accounting import MachineSample, machine_sample, machine_usage
 from trueload.machine.noise import NoiseSample, cpu_use, noise_sample

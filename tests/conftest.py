@@ -16,7 +16,7 @@ import needing
 import pytest
 from harness import ROOT, Server, Trueload, find_free_port, start_server
 from subject_world import World
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,13 +16,8 @@ import pytest
 from faults.engine_lines import Engine as Generator
 from faults.engine_lines import EngineRun, Plan, by_requests, run_plan
 from harness import Trueload, start_server
-from trueload.engines.engine import (
-    Engine,
-    EngineError,
-    await_listening,
-    find_engine,
-    seen_since_mark,
-)
+from trueload.engines.binary import find_engine
+from trueload.engines.engine import Engine, EngineError, await_listening, seen_since_mark
 from trueload.protocol.exchange import ServeHttp
 from trueload.protocol.faults import Faults
 from trueload.protocol.plan import Serve

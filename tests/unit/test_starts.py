@@ -35,6 +35,7 @@ def lines():
             yield 2, [*path, "--no-such-option"]
     yield 2, ["htpp", "http://127.0.0.1/"]
     yield 0, ["runs", "list"]
+    yield 0, ["doctor", "--quick"]
 
 asked, imported = [], {}
 for code, words in lines():
@@ -50,7 +51,7 @@ print(json.dumps([asked, imported]))
 HEAVY = (
     # plans, records, and whoever is made of them
     *("trueload.protocol.plan", "trueload.record.schema", "trueload.trial", "trueload.verdict"),
-    *("trueload.engines", "trueload.assemble", "trueload.search", "trueload.compare"),
+    *("trueload.engines.engine", "trueload.assemble", "trueload.search", "trueload.compare"),
     *("trueload.suites.definition", "trueload.commands.job", "trueload.commands.run"),
     # whatever has a model
     *("pydantic", "pydantic_core", "trueload.protocol.model", "trueload.subjects.manifest"),
@@ -86,7 +87,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[str]], 
     return asked, imported
 
 
-def test_neither_a_help_nor_a_mistake_nor_a_list_imports_what_a_measurement_needs(
+def test_neither_help_nor_mistake_nor_list_nor_quick_look_imports_what_a_measurement_needs(
     started: tuple[list[list[str]], dict[str, str]],
 ) -> None:
     asked, imported = started

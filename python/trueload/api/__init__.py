@@ -46,7 +46,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     from trueload.commands.ab_options import read_ab
     from trueload.commands.command_line import understand
     from trueload.commands.output import announce, nothing_measured
-    from trueload.engines.engine import find_engine
+    from trueload.engines.binary import find_engine
     from trueload.interrupt import Interrupt
     from trueload.metrics.exports import exporting
     from trueload.report.live import unwatched

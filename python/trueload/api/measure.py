@@ -49,7 +49,7 @@ def load_server(protocol: str, where: str | None, options: Mapping[str, Any]) ->
 def _measured(understood: CommandLine[Job]) -> Result:
     """Run a job as the command does, without showing anything."""
     from trueload.commands.output import nothing_measured
-    from trueload.engines.engine import find_engine
+    from trueload.engines.binary import find_engine
     from trueload.interrupt import Interrupt
 
     find_engine()

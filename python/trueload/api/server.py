@@ -13,7 +13,8 @@ from typing import Self
 
 from trueload.closeable import Closeable
 from trueload.commands.serve import POLL_S, Serving, begin, end, url_of, write_certificate
-from trueload.engines.engine import Engine, EngineError, find_engine
+from trueload.engines.binary import find_engine
+from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.places.local import SupervisedPlace
 from trueload.places.names import ThisMachine

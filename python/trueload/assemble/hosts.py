@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 from trueload import __version__
 from trueload.assemble.observation import Observation, PhaseLog
 from trueload.engines.clock import bounds_across
-from trueload.engines.member import HostReport
 from trueload.protocol.plan import Measurement
 from trueload.record.schema import Environment, Generator, Host, Record
 from trueload.verdict import CHECKS
 from trueload.verdict.slots import FAIRNESS
+
+if TYPE_CHECKING:
+    from trueload.engines.member import HostReport
 
 
 def make_hosts(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from trueload.engines.bins import Bins
-from trueload.engines.member import HostReport
 from trueload.machine.accounting import MachineSample, TreeSample
 from trueload.machine.noise import NoiseSample
 from trueload.protocol.fleet import Speeds
@@ -16,6 +16,9 @@ from trueload.protocol.tick import Sparse, Tick
 from trueload.record.account import Step
 from trueload.record.schema import NO_CLAIM, Claim, CoreLatency, Environment, ServerSource, Trouble
 from trueload.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from trueload.engines.member import HostReport
 
 
 @dataclass

@@ -51,7 +51,7 @@ from trueload.verdict.weighed import requests_in_unit
 
 MEANINGFUL_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
-NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
+NO_THROUGHPUT = Throughput.model_construct(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 
 
 def make_record(seen: Observation) -> Record:

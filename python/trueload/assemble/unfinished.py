@@ -10,15 +10,17 @@ from trueload.protocol.plan import Histograms, Measurement, Requests
 from trueload.protocol.tick import Counts, Tick
 from trueload.stats import encode_histogram, merge_sparse
 
-NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=None, total=None)
-NO_COUNTS = Counts(
+NO_HISTOGRAMS = Histograms.model_construct(
+    latency=None, service=None, connect=None, first_byte=None, total=None
+)
+NO_COUNTS = Counts.model_construct(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
 )
 # Placeholders for a phase that left no measurement; the record has null in their place.
-NO_CONNECTIONS = connections.Connections(
+NO_CONNECTIONS = connections.Connections.model_construct(
     requested=0, established=0, reconnects=0, down=0, outage_ns=0, outages=0, family=""
 )
-NO_SLOTS = connections.Slots(
+NO_SLOTS = connections.Slots.model_construct(
     asked=0,
     never_answered=0,
     answers_sum=0,
@@ -28,7 +30,7 @@ NO_SLOTS = connections.Slots(
     long_waits_ns=(),
     permitted_ns=0,
 )
-NO_GENERATOR = plan.Generator(
+NO_GENERATOR = plan.Generator.model_construct(
     driver="", threads=0, cpus=(), cpu_ns=0, saturation=0.0, peak_rss_bytes=0
 )
 

@@ -48,7 +48,7 @@ def run_ab(job: AbJob) -> int:
     from trueload.commands.ab import measure_ab
     from trueload.commands.host_duration import for_job, print_manifest
     from trueload.commands.output import at_terminal, code_after, exit_code
-    from trueload.engines.engine import find_engine
+    from trueload.engines.binary import find_engine
 
     first = job.jobs[0]
     if first.given.dry_run:

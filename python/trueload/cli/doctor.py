@@ -77,7 +77,7 @@ def gather_all(placement: Placement, quick: bool) -> list[tuple[str, doctor.Fact
     ``UserError`` if one of them cannot be used."""
     from trueload.commands.doctor_hosts import gather_there
     from trueload.commands.output import announce
-    from trueload.engines.engine import find_engine
+    from trueload.engines.binary import find_engine
     from trueload.places.local import LocalPlace
     from trueload.places.open import open_places
 
@@ -97,9 +97,8 @@ def gather_all(placement: Placement, quick: bool) -> list[tuple[str, doctor.Fact
 
 def gather(quick: bool) -> doctor.Facts:
     """Gather every fact about this machine, in some 7 seconds, or half a second if ``quick``."""
-    from trueload.commands.doctor_hosts import look
-    from trueload.engines.engine import EngineError, find_engine
-    from trueload.places.local import LocalPlace
+    from trueload.commands.doctor_engine import look_here
+    from trueload.engines.binary import find_engine
 
     skipped = None if quick else _find_skipped()
     cpus = tuple(sorted(os.sched_getaffinity(0)))
@@ -107,9 +106,9 @@ def gather(quick: bool) -> doctor.Facts:
     core_latencies_ns: tuple[float, ...] = ()
     try:
         path = str(find_engine())
-        version, _, core_latencies_ns = look(LocalPlace(), cpus)
+        version, core_latencies_ns = look_here(cpus)
         engine = doctor.EngineFound(path, version, None)
-    except (EngineError, UserError) as error:
+    except UserError as error:
         engine = doctor.EngineFound(path, None, str(error))
     watched = machine.observe(QUICK_WATCH_S if quick else WATCH_S)
     core_latencies_ns += _core_latency(cpus)
@@ -132,12 +131,10 @@ def gather(quick: bool) -> doctor.Facts:
 
 
 def _core_latency(cpus: tuple[int, ...]) -> tuple[float, ...]:
-    from trueload.commands.doctor_hosts import look
-    from trueload.engines.engine import EngineError
-    from trueload.places.local import LocalPlace
+    from trueload.commands.doctor_engine import look_here
 
-    with contextlib.suppress(EngineError, UserError):
-        return look(LocalPlace(), cpus).core_latencies_ns
+    with contextlib.suppress(UserError):
+        return look_here(cpus)[1]
     return ()
 
 

@@ -52,7 +52,8 @@ def register(app: typer.Typer) -> None:
 def run_server(serving: Serving) -> int:
     """Serve until told to end."""
     from trueload.commands.serve import begin, end, write_certificate
-    from trueload.engines.engine import Engine, EngineError, find_engine
+    from trueload.engines.binary import find_engine
+    from trueload.engines.engine import Engine, EngineError
     from trueload.places.open import open_place
 
     plan = serving.plan

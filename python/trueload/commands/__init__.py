@@ -12,5 +12,5 @@ explain a wrong one. `run` tells the way of one run; it, `ab`, `suite` and `serv
 without their output. `output` tells the user how a run went. `search`, `ab_servers`,
 `server_place`, `suite_places`, `suite_progress` and `folders` carry them out. `stored_runs`
 completes run names. `doctor` tells whether a machine is fit to measure, by facts that
-`doctor_hosts` gathers of another host.
+`doctor_engine` asks of an engine, and `doctor_hosts` gathers of another host.
 """

@@ -26,7 +26,7 @@ from trueload.commands.suite_places import SuiteHosts, open_for_subjects
 from trueload.compare.difference import MORE_PAIRS, too_few_pairs
 from trueload.compare.pairs import turns
 from trueload.compare.trials import primary_of
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places

@@ -7,14 +7,17 @@ hint. The rest is one load, one stop rule and one warm-up.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from trueload.commands.replay_flags import replayed_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions, StagesOf, staged
 from trueload.protocol.plan import Duration, LoadPlan, Requests
-from trueload.request.replay import Replay
 from trueload.trial.spec import CLOSED, Load, open_load, staged_load
 from trueload.units import NS_PER_S, Ramp
+
+if TYPE_CHECKING:
+    from trueload.request.replay import Replay
 
 WARMUP_NS = 1 * NS_PER_S
 STAGES_HINT = "write TIME@VALUE or TIME@FIRST..LAST: '10s@1k,30s@1k..20k,10s@20k'"

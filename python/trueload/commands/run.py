@@ -37,7 +37,7 @@ from trueload.commands.output import (
 )
 from trueload.commands.request_log import write_request_log
 from trueload.commands.result_files import write_result
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_first

@@ -24,7 +24,7 @@ from trueload.commands.output import (
     report_shortfall,
 )
 from trueload.commands.result_files import write_result
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
 from trueload.record.certainty import Ruling, rule

@@ -16,7 +16,8 @@ from dataclasses import replace
 from trueload.commands.job import Job
 from trueload.commands.serve import POLL_S, SERVERS, Serving, begin, end
 from trueload.commands.serve_options import STREAMS
-from trueload.engines.engine import Engine, EngineError, find_engine
+from trueload.engines.binary import find_engine
+from trueload.engines.engine import Engine, EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree
 from trueload.places import Place

@@ -21,7 +21,7 @@ from trueload.commands.suite_places import SuiteHosts, check_for_suite, open_for
 from trueload.commands.suite_progress import Progress
 from trueload.commands.web import web_page
 from trueload.commands.weights import division_lines
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import EarlyEnd, Interrupt
 from trueload.machine.facts import count_ports

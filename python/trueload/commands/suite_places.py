@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from trueload.commands.host_duration import for_suite
 from trueload.commands.output import announce
 from trueload.commands.weights import check_weights
-from trueload.engines.engine import find_engine
+from trueload.engines.binary import find_engine
 from trueload.engines.launch import check_shares
 from trueload.errors import UserError
 from trueload.places import EngineHost

@@ -10,17 +10,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Literal, TypeVar
 
 from trueload.closeable import Closeable
 from trueload.deadline import looks
+from trueload.engines.binary import find_engine
 from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
 from trueload.places import (
     Channel,
@@ -33,9 +31,9 @@ from trueload.places import (
     Sink,
 )
 from trueload.places.local import LocalPlace
+from trueload.protocol import PROTOCOL
 from trueload.protocol.fleet import AskDistance, AskSpeeds, Distance, Speeds
 from trueload.protocol.plan import (
-    PROTOCOL,
     Done,
     Error,
     FromEngine,
@@ -51,7 +49,6 @@ from trueload.protocol.plan import (
 from trueload.protocol.server_report import ServerReport
 from trueload.text import signal_text
 
-BINARY = "trueload-engine"
 HELLO_S = 10.0  # for a cold disk and a busy machine; the engine itself needs milliseconds
 LEASE_S = 2.0  # the engine ends without a lease for so long
 LEASE_EVERY_S = 0.5
@@ -81,40 +78,6 @@ class EngineError(Exception):
             return out_of_memory(f"{self} {doing}")
         hint = "`trueload doctor` looks at this machine"
         return UserError(str(self), hint, ExitCode.NOTHING_MEASURED)
-
-
-def find_engine() -> Path:
-    """Find the engine: ``TRUELOAD_ENGINE``, else the newer of the one beside this Python and the
-    checkout's release build, else the one on the PATH. Raises ``UserError``."""
-    named = os.environ.get("TRUELOAD_ENGINE")
-    if named:
-        path = Path(named)
-        if not os.access(path, os.X_OK) or path.is_dir():
-            raise UserError(
-                f"TRUELOAD_ENGINE names {path}, which is not a program",
-                "unset it, or set it to the trueload-engine binary",
-            )
-        return path
-    there = [p for p in engine_candidates() if p.is_file() and os.access(p, os.X_OK)]
-    if there:
-        return max(there, key=lambda path: path.stat().st_mtime_ns)
-    found = shutil.which(BINARY)
-    if found:
-        return Path(found)
-    raise UserError(
-        f"the engine, {BINARY}, is not there",
-        "build it with `cargo build --release`, or set TRUELOAD_ENGINE to the binary",
-    )
-
-
-def engine_candidates() -> Sequence[Path]:
-    """Where to look for the engine: a checkout has its own build, an install a copy of one."""
-    checkout = Path(__file__).resolve().parents[3]
-    return (
-        checkout / "target" / "release" / BINARY,
-        Path(sys.executable).parent / BINARY,
-        Path(sys.prefix) / "bin" / BINARY,
-    )
 
 
 class Engine(Closeable):

@@ -4,10 +4,9 @@ shared by so many hosts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from trueload.engines.elastic_fleet import ElasticFleet
 from trueload.engines.engine import Engine
-from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
@@ -15,6 +14,9 @@ from trueload.places.late_hosts import LateHosts
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import LoadPlan, Turns
 from trueload.units import counted
+
+if TYPE_CHECKING:
+    from trueload.engines.fleet import Fleet
 
 
 def check_shares(hosts: int, connections: int, load: LoadPlan) -> None:
@@ -42,10 +44,13 @@ def start_engines(
     """Start an engine on every host; a single one on this machine is spoken to directly. ``late``
     hosts may join. Raises ``UserError``, ``EngineError``."""
     check_shares(len(hosts), connections, load)
+    if late is None and len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
+        return Engine.start(hosts[0].place)
+    from trueload.engines.elastic_fleet import ElasticFleet
+    from trueload.engines.fleet import Fleet
+
     if late is not None:
         fleet = ElasticFleet.start(hosts, pauses, allow_lost)
         fleet.await_hosts(late)
         return fleet
-    if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
-        return Engine.start(hosts[0].place)
     return Fleet.start(hosts, pauses, allow_lost)

@@ -4,3 +4,7 @@
 `client_progress` their progress · `shootout` the dialects of broadcasts · `packed` how counts are
 encoded.
 """
+
+PROTOCOL = 1
+"""Version of the protocol; ``hello`` has it, and a plan must name it. The comment on the engine's
+own constant says when to raise it (crates/engine/src/protocol.rs)."""

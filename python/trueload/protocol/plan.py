@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from trueload import hdr
+from trueload.protocol import PROTOCOL
 from trueload.protocol.broadcast import Charge, Deliveries, PhaseSent, Settle, Settled
 from trueload.protocol.connections import Connections, Slots
 from trueload.protocol.data import DataUse
@@ -50,10 +51,6 @@ from trueload.protocol.streams import Streams
 from trueload.protocol.tick import Counts, Second, Sparse, Tick
 from trueload.protocol.tls import ServeTlsPlan
 from trueload.protocol.traffic import TrafficPlan
-
-PROTOCOL = 1
-"""Version of the protocol; ``hello`` has it, and a plan must name it. The comment on the engine's
-own constant says when to raise it (crates/engine/src/protocol.rs)."""
 
 NO_KINDS = Kinds.model_construct()
 NO_EARLY = EarlyAnswers.model_construct()

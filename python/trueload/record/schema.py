@@ -74,7 +74,7 @@ class Claim(Model):
     """Size of the answer that was verified before the load; None if none was."""
 
 
-NO_CLAIM = Claim()
+NO_CLAIM = Claim.model_construct()
 
 
 class RecordPlan(Model):
@@ -488,7 +488,7 @@ class Record(Model):
     """Null without ``--follow``."""
     answers: tuple[Answers, ...] = ()
     """Kinds of answers to requests whose bodies were not compared with an expected one."""
-    early: EarlyAnswers = EarlyAnswers()
+    early: EarlyAnswers = EarlyAnswers.model_construct()
     """Answers of warm-up and window about which the kernel was asked."""
     probes: Probes | None = None
     """For subjects whose contract fixes more than the load asks for."""
@@ -500,7 +500,7 @@ class Record(Model):
     """Null if both ends are not known to run on two CPUs of one machine."""
     cpu_speeds: tuple[CpuSpeed, ...] = ()
     """The speeds of the CPUs of this machine that the server may use, 16 CPUs at most."""
-    client_ns: GeneratorTimes = GeneratorTimes()
+    client_ns: GeneratorTimes = GeneratorTimes.model_construct()
     """Our generator's part of the times; empty in older records, as ``round_trip_ns``."""
     round_trip_ns: Distribution = Distribution()
     """The service time without that part: from when the kernel had a request to when it had the

@@ -20,10 +20,8 @@ from typing import Protocol, TextIO
 
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
 from trueload.record.schema import Record
-from trueload.report.client_panel import ClientCourse, client_rows
 from trueload.report.course import Course
 from trueload.report.heading import Heading
-from trueload.report.panel import load_rows
 from trueload.report.progress_log import progress_logger
 from trueload.report.rows import Row, Size
 from trueload.text import plain
@@ -103,6 +101,8 @@ def live_view(
         log = progress_logger(spec, heading.title, time.monotonic, _write_line)
     course = Course()
     with _screens(heading, live=live, page=page, cpus=spec.engine.cpus or ()) as screens:
+        if screens:  # in a pipe nobody sees it
+            from trueload.report.panel import load_rows
 
         def show(progress: Progress) -> None:
             if log is not None:
@@ -154,6 +154,8 @@ def client_view(
     heading: Heading, *, live: bool = True, page: Page | None = None
 ) -> Iterator[OnClientProgress | None]:
     """Show a client on the page, if there is one, and on stderr if it is a terminal."""
+    from trueload.report.client_panel import ClientCourse, client_rows
+
     course = ClientCourse()
     with _screens(heading, live=live, page=page) as screens:
 

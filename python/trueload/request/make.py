@@ -20,7 +20,7 @@ from trueload.request.values import Request
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)  # RFC 9110, 5.6.2
 # Tab, visible ASCII and anything beyond ASCII; no other control character (RFC 9110, 5.5).
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 USER_HINT = "write it as --user NAME:PASSWORD"
 _OWN_HEADERS = {
     "content-length": "the body decides it: use --body or --body-file",

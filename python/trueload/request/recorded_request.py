@@ -30,7 +30,7 @@ _OF_CONNECTION = frozenset(
 )
 # No control character (RFC 9110, 5.5), and no half of a surrogate pair, which JSON can have. The
 # surrogates that are allowed stand for bytes that are not UTF-8 (PEP 383).
-_VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\udc80-\udcff\ue000-\U0010ffff]*")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\ud800-\udc7f\udd00-\udfff]*")
 _AUTHORITY = re.compile(r"[^/]*//[^/?]*")
 _VISIBLE = re.compile(r"/[!-~]*")
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))

@@ -130,7 +130,8 @@ class Traffic:
         """
         data: DataPlan | None = None if self.data is None else self.data.plan(is_here=is_here)
         columns = () if data is None else data.columns
-        return TrafficPlan(
+        # Not validated: it becomes part of a plan, which is.
+        return TrafficPlan.model_construct(
             **self.dialogue.given,
             request=None if self.request is None else request_plan(self.request, close, columns),
             expect=expect_plan(self.expect),

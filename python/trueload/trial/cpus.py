@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from trueload.assemble.observation import Observation
 from trueload.engines.engine import Engine, EngineError, ask_core_latency, ask_speeds
-from trueload.engines.fleet import Fleet
 from trueload.protocol.fleet import AskSpeeds
 from trueload.protocol.plan import FromEngine
 from trueload.record.core_latency import core_latency_of, pair_of
+
+if TYPE_CHECKING:
+    from trueload.engines.fleet import Fleet
 
 WATCHED_MAX = 16  # the engine takes no more
 Note = Callable[[FromEngine], None]
@@ -34,17 +37,17 @@ class CpuWatch:
 
     def before(self, engine: Engine | Fleet, note: Note) -> None:
         """Measure the core latency while nothing is sent. Raises ``EngineError``."""
-        if self._pair is not None and not isinstance(engine, Fleet):
+        if self._pair is not None and isinstance(engine, Engine):
             self._latency_ns = ask_core_latency(engine, self._pair, note)
 
     def begin(self, engine: Engine | Fleet) -> None:
         """Start watching the speeds; ``end`` reads the result."""
-        if self._cpus and not isinstance(engine, Fleet):
+        if self._cpus and isinstance(engine, Engine):
             engine.send(AskSpeeds(cpus=self._cpus))
 
     def end(self, engine: Engine | Fleet, seen: Observation, note: Note) -> None:
         """Store the speeds that were seen, and the core latency before and after the window."""
-        if seen.interrupted or isinstance(engine, Fleet):
+        if seen.interrupted or not isinstance(engine, Engine):
             return
         before_ns, self._latency_ns = self._latency_ns, None
         with contextlib.suppress(EngineError):  # the engine has sent all that the record needs

@@ -10,11 +10,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from trueload.assemble.observation import HostSample, Observation
 from trueload.closeable import Closeable
 from trueload.engines.engine import Engine, FailureKind
-from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import refused_by_machine
 from trueload.machine.accounting import ProcessTree, machine_sample, used_since
@@ -51,6 +51,9 @@ from trueload.trial.spec import (
     TrialSpec,
 )
 from trueload.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from trueload.engines.fleet import Fleet
 
 LOOK_WARMUP_NS = NS_PER_S
 """The least warm-up in which we look for peers, after its first quarter of a second. With 10,000
@@ -108,7 +111,7 @@ class Observer(Closeable):
                 self._measured.append(message)
                 if message.id != WARMUP:
                     self._take_over()
-                if isinstance(self._engine, Fleet) and message.id == seen.window.id:
+                if not isinstance(self._engine, Engine | None) and message.id == seen.window.id:
                     seen.hosts = self._engine.reports(message.id)
             case Tick():
                 if message.id is not None:
@@ -170,7 +173,7 @@ class Observer(Closeable):
             elapsed_ns = int((time.monotonic() - self._phase_began_s) * NS_PER_S)
             hosts: Callable[[], Sequence[HostTick]] = tuple
             news: tuple[str, ...] = ()
-            if isinstance(self._engine, Fleet):
+            if not isinstance(self._engine, Engine | None):
                 news, self._engine.news = tuple(self._engine.news), []
                 if tick is not None:
                     hosts = partial(_last_ticks, self._engine, tick.id)

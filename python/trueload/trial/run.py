@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from typing import TYPE_CHECKING
 
 from trueload.assemble.observation import Observation
 from trueload.assemble.trial import make_record
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError
-from trueload.engines.fleet import Fleet
 from trueload.engines.launch import start_engines
 from trueload.engines.pauses import PAUSE_S, Pauses
 from trueload.errors import UserError
@@ -53,6 +53,9 @@ from trueload.trial.server_files import reached_limit
 from trueload.trial.spec import CONNECT, ENDED, Interrupt, OnProgress, Progress, TrialSpec
 from trueload.units import NS_PER_S
 
+if TYPE_CHECKING:
+    from trueload.engines.fleet import Fleet
+
 SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
 CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
 SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for this long hangs
@@ -63,7 +66,7 @@ DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not 
 LOG_ROWS_PER_S = 50e3  # a third of what a machine reads beside the load, for slow links
 BLOB_BYTES_PER_S = 2e6  # of blobs that become requests, which takes several times as long
 
-NOT_READY = Ready(
+NOT_READY = Ready.model_construct(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
 )
 
@@ -135,11 +138,11 @@ class Session(Observer):
                     self._take_over()
             except EngineError as error:
                 # An error that the engine reported earlier is the cause, and is kept.
-                here = error.kind == "memory" and not isinstance(self._engine, Fleet)
+                here = error.kind == "memory" and isinstance(self._engine, Engine | None)
                 at = f" in the {self._phase} phase" if here else ""
                 seen.trouble = seen.trouble or self._trouble(error.kind, f"{error}{at}")
                 self._show(None)
-                if isinstance(self._engine, Fleet):
+                if not isinstance(self._engine, Engine | None):
                     keep_heard(self._engine, seen)
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
         if seen.before is not None and seen.after is None:
@@ -147,7 +150,7 @@ class Session(Observer):
                 seen.after = self._sample()
         seen.wall_s = time.monotonic() - began_s
         hosts = len(self._spec.hosts)
-        if isinstance(self._engine, Fleet) and hosts >= MANY_HOSTS:
+        if not isinstance(self._engine, Engine | None) and hosts >= MANY_HOSTS:
             self._engine.news.append(f"adding up what {hosts:,} hosts have reported")
             self._show(None)
         record = make_record(seen)

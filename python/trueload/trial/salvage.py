@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from trueload.assemble.observation import Observation
 from trueload.engines.engine import EngineError
-from trueload.engines.fleet import Fleet
-from trueload.engines.member import HostReport
 from trueload.protocol.plan import Measurement
 from trueload.stats import decode_histogram
+
+if TYPE_CHECKING:
+    from trueload.engines.fleet import Fleet
+    from trueload.engines.member import HostReport
 
 LAST_WORDS_S = 1.0  # an engine ends within 1 s of `stop`
 

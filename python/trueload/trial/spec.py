@@ -23,9 +23,9 @@ from trueload.request.traffic import Traffic
 from trueload.trial.request_log import RequestLog
 from trueload.units import DURATION_NS_MAX, NS_PER_S, Ramp
 
-TEN_SECONDS = Duration(ns=10 * NS_PER_S)
-ONE_SECOND = Duration(ns=NS_PER_S)
-CLOSED = Closed()
+TEN_SECONDS = Duration.model_construct(ns=10 * NS_PER_S)
+ONE_SECOND = Duration.model_construct(ns=NS_PER_S)
+CLOSED = Closed.model_construct()
 PHASES = ("connect", "warm-up", "window", "drain", "ended")
 """The phases of a trial, by the names that ``Progress`` uses."""
 CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES

@@ -14,7 +14,7 @@ from trueload.protocol.model import Model
 from trueload.protocol.sums import add_up
 from trueload.record.account import Account, TrialFacts
 
-NONE = Kinds()
+NONE = Kinds.model_construct()
 
 
 class SimilarAnswers(Model):
