@@ -193,6 +193,20 @@ fn deliver(ledger: &mut Ledger, sender: u32, sequence: u32, receiver: u32, at: u
 }
 
 #[test]
+fn a_late_delivery_is_no_duplicate_however_many_messages_were_given_up() {
+    let mut ledger = ledger(2);
+    for at in 1..=1_000 {
+        let handle = ledger.send(0, 0, at);
+        ledger.deliver(handle, 0, at);
+        ledger.give_up(at);
+    }
+    for sequence in 1..=1_000 {
+        assert_eq!(deliver(&mut ledger, 0, sequence, 1, 2_000), Late, "message {sequence}");
+    }
+    assert_eq!(counts(&ledger.take(0)), [2_000, 1_000, 1_000, 0, 0]);
+}
+
+#[test]
 fn first_median_p95_and_last_are_the_times_of_those_ranks() {
     let mut ledger = ledger(100);
     let handle = ledger.send(0, 7, 1_000);

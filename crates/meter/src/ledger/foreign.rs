@@ -361,6 +361,9 @@ impl Ledger {
         let sums = self.sums(phase);
         sums.expected += lost;
         sums.lost += lost;
+        if unseen.len() > PAST_MOST {
+            self.forget(sender, unseen.end - 1 - PAST_MOST as u32);
+        }
         for sequence in unseen.clone().rev().take(PAST_MOST) {
             let missing = self.receivers.clone();
             self.remember(Past { phase, sender, sequence, missing });

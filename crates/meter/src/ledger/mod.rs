@@ -12,7 +12,8 @@
 //! here, see [`foreign`].
 //!
 //! Memory per receiver: one bit for each open message and for each of [`PAST_MOST`] given up, two
-//! bits for its state, and 4 bytes for the count of its own messages.
+//! bits for its state, 4 bytes for the count of its own messages, and some more for the last of them
+//! that was given up and is no longer remembered.
 //!
 //! Must not know: bytes, sockets, the clock.
 
@@ -21,7 +22,7 @@ mod foreign;
 mod marks;
 mod sums;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 pub use foreign::{Failed, Origin, Settled};
 pub use sums::{Deliveries, DeliveryHistograms};
@@ -137,6 +138,9 @@ pub struct Ledger {
     free: Vec<u32>,
     serial: u32,
     past: VecDeque<Past>,
+    /// By sender: the last message that was given up, and whose missing receivers are no longer
+    /// remembered.
+    forgotten: BTreeMap<u32, u32>,
     spare: Vec<Bits>,
     finished: Vec<Finished>,
     /// Two for each phase, see [`sums_at`]: one lookup finds either.
@@ -357,7 +361,8 @@ impl Ledger {
     }
 
     /// Records that a message that is not open has reached a receiver: it is over, or was never
-    /// sent.
+    /// sent. Where it is no longer known who has missed what, it is taken for late: nobody is to be
+    /// accused of having sent it twice.
     pub fn deliver_over(&mut self, sender: u32, sequence: u32, receiver: u32) -> Delivered {
         let own = self.is_own(sender);
         let over = if own {
@@ -375,6 +380,8 @@ impl Ledger {
                 return Delivered::Late;
             }
             phase = Some(past.phase);
+        } else if self.forgotten.get(&sender).is_some_and(|last| sequence <= *last) {
+            return Delivered::Late;
         }
         if !own {
             self.foreign.come_again(sender, sequence);
@@ -483,9 +490,18 @@ impl Ledger {
 
     /// Remembers the missing receivers of a message that was given up.
     fn remember(&mut self, past: Past) {
-        if self.past.len() == PAST_MOST {
-            self.spare.extend(self.past.pop_front().map(|past| past.missing));
+        if self.past.len() == PAST_MOST
+            && let Some(Past { sender, sequence, missing, .. }) = self.past.pop_front()
+        {
+            self.forget(sender, sequence);
+            self.spare.push(missing);
         }
         self.past.push_back(past);
+    }
+
+    /// Notes that it is no longer remembered who has missed this message.
+    fn forget(&mut self, sender: u32, sequence: u32) {
+        let last = self.forgotten.entry(sender).or_default();
+        *last = sequence.max(*last);
     }
 }
