@@ -148,16 +148,26 @@ class Trueload:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         prepare: Callable[[], None] | None = None,
+        terminal: bool = False,
+        file_bytes_max: int | None = None,
     ) -> subprocess.Popen[str]:
         """Start a command and leave it running; it is killed when the test ends. ``prepare`` is
-        done by its process, in a session of its own, before it is the command's."""
+        done by its process, in a session of its own, before it is the command's, which takes an
+        interpreter of its own.
+
+        ``terminal`` makes its stdin the terminal of its session. ``file_bytes_max`` limits the size
+        of its files, which acts like a full disk.
+        """
         words = list(map(str, args))
         options: Any = {"env": self.env(env), "cwd": cwd or ROOT, "text": True}
         options |= {"stdin": stdin, "stdout": stdout, "stderr": stderr}
         process: subprocess.Popen[str]
         if prepare is None and not any(name.startswith(OF_THE_INTERPRETER) for name in env or ()):
-            process = Preloaded(preloading(), words, **options)
+            begins: Any = {"terminal": terminal, "file_bytes_max": file_bytes_max}
+            process = Preloaded(preloading(), words, **begins, **options)
         else:
+            assert not terminal, "only of a command that is forked"
+            assert file_bytes_max is None, "only of a command that is forked"
             command = [sys.executable, "-m", "trueload", *words]
             options |= {"start_new_session": True, "preexec_fn": prepare}
             process = subprocess.Popen(command, **options)

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import functools
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import resource
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,8 +38,17 @@ OF_THE_INTERPRETER = ("PYTHON", "LANG", "LC_", "FORCE_COLOR", "TERMINAL_WIDTH", 
 class Preloaded(subprocess.Popen[str]):
     """A command that was forked by the parent; `Popen` handles its pipes, end and signals."""
 
-    def __init__(self, parent: Parent, args: list[str], **options: Any) -> None:
+    def __init__(
+        self,
+        parent: Parent,
+        args: list[str],
+        *,
+        terminal: bool,
+        file_bytes_max: int | None,
+        **options: Any,
+    ) -> None:
         self._parent = parent
+        self._begins = {"terminal": terminal, "file_bytes_max": file_bytes_max}
         super().__init__(args, **options)
 
     # The one method in which `Popen` starts a process; the parameters are CPython's.
@@ -47,7 +59,7 @@ class Preloaded(subprocess.Popen[str]):
             end if end >= 0 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))
         ]
         try:
-            self.pid = self._parent.fork(args, env, cwd, given)
+            self.pid = self._parent.fork(args, env, cwd, given, self._begins)
             self._child_created = True
         finally:
             closing = vars(subprocess.Popen)["_close_pipe_fds"]
@@ -70,11 +82,19 @@ class Parent:
         self._socket = ours
         self._libc = ctypes.CDLL(None)
 
-    def fork(self, args: list[str], env: Mapping[str, str], cwd: str, streams: list[int]) -> int:
+    def fork(
+        self,
+        args: list[str],
+        env: Mapping[str, str],
+        cwd: str,
+        streams: list[int],
+        begins: Mapping[str, int | None],
+    ) -> int:
         """Start a command with these standard streams; return its pid."""
         umask = os.umask(0)
         os.umask(umask)
-        asked = json.dumps({"args": args, "env": dict(env), "cwd": str(cwd), "umask": umask})
+        request = {"args": args, "env": dict(env), "cwd": str(cwd), "umask": umask, **begins}
+        asked = json.dumps(request)
         # Only during the fork: this process must not adopt other orphans.
         self._libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         try:
@@ -153,6 +173,10 @@ def as_command(request: dict[str, Any], streams: list[int]) -> Callable[[], NoRe
     for fd in streams:
         if fd > 2:
             os.close(fd)
+    if request["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    if (most := request["file_bytes_max"]) is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     os.umask(request["umask"])
     os.chdir(request["cwd"])
     os.environ.clear()

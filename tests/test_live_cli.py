@@ -58,12 +58,9 @@ class Terminal:
 
         Its stdin and stderr are the terminal; stdout stays a pipe.
         """
-
-        def own() -> None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        ends = {"stdin": self.side, "stderr": self.side}
-        return trueload.start(*command, env=env, cwd=cwd, prepare=own, **ends)
+        return trueload.start(
+            *command, env=env, cwd=cwd, stdin=self.side, stderr=self.side, terminal=True
+        )
 
     def until(self, word: bytes) -> None:
         """Read until the word has been drawn."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -228,19 +226,8 @@ def test_what_was_not_saved_comes_before_0_and_1_and_behind_all_else() -> None:
     assert all(code == ended for code, ended in behind.items())
 
 
-def shrunk(limit: int) -> Callable[[], None]:
-    """Limit the size of this process's files, which acts like a full disk."""
-
-    def shrink() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return shrink
-
-
 def ended(trueload: Trueload, *words: object, limit: int | None = None) -> Finished:
-    prepare = None if limit is None else shrunk(limit)
-    process = trueload.start(*map(str, words), prepare=prepare)
+    process = trueload.start(*map(str, words), file_bytes_max=limit)
     out, err = process.communicate(timeout=90)
     return Finished(process.returncode, out, err)
 

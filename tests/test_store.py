@@ -205,30 +205,63 @@ def add_many(store: Store, run: Run, rows: int) -> None:
         store.add_record(run, RECORD, key=f"more {number}")
 
 
+# Forks for each limit of the size of files, as to load the modules takes longer than all the rest.
+FILLERS = """
+import os, resource, signal, sys
+sys.path[:0] = [{python!r}, {tests!r}]
+from pathlib import Path
+from samples import good_record
+from trueload.store.file import StoreError
+from trueload.store.runs import Store
+record = good_record()
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+def fill(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    with Store.open(Path({folder!r}, f"store-{{limit}}")) as store:
+        run = store.new_run(kind="suite", title="writer")
+        for number in range({rows}):
+            store.add_record(run, record, key=str(number))
+            os.write(1, b"%d acknowledged\\n" % limit)
+
+for limit in {limits}:
+    if os.fork() == 0:
+        try:
+            fill(limit)
+        except StoreError as error:
+            os.write(1, f"{{limit}} refused: {{error.message}}\\n".encode())
+        except BaseException as error:
+            os.write(1, f"{{limit}} broke: {{error!r}}\\n".encode())
+        os._exit(0)
+    os.wait()
+"""
+
+
 def test_every_save_point_survives_a_disk_that_is_full_there(tmp_path: Path) -> None:
     """A limit on the size of files simulates the disk; it is raised until everything fits."""
-    acknowledged = 0
-    for limit in range(4096, 200_000, 8192):
+    limits, most = range(4096, 200_000, 8192), 4
+    told = filled_up_to(tmp_path, limits, most)
+    for limit in limits:
         path = tmp_path / f"store-{limit}"
-        acknowledged = fill_up_to(path, limit, rows=4)
+        acknowledged = told.count(f"{limit} acknowledged")
+        refused = [line for line in told if line.startswith(f"{limit} refused: the store ")]
+        assert len(refused) == (acknowledged < most), told
         if not path.exists() or path.stat().st_size == 0:
             assert acknowledged == 0
             continue
         rows, damaged = readable(path)
         assert not damaged, limit
         assert len(rows) == acknowledged, limit
-        if acknowledged == 4:
-            break
-    assert acknowledged == 4, "the last limit was still too small"
+    assert not [line for line in told if "broke" in line]
+    assert acknowledged == most, "the last limit was still too small"
 
 
-def fill_up_to(path: Path, limit: int, rows: int) -> int:
-    """Write rows with a limit on the size of files; return how many were acknowledged."""
-    code = WRITER.format(python=str(ROOT / "python"), tests=str(ROOT / "tests"), rows=rows)
-    done = with_little_room(path, limit, "-c", code)
-    if done.returncode:
-        assert "StoreError: the store" in done.stderr, done.stderr
-    return len(done.stdout.split())
+def filled_up_to(folder: Path, limits: range, rows: int) -> list[str]:
+    """Write rows with each limit on the size of files; return which were acknowledged."""
+    python, tests = str(ROOT / "python"), str(ROOT / "tests")
+    code = FILLERS.format(python=python, tests=tests, folder=str(folder), limits=limits, rows=rows)
+    command = [sys.executable, "-B", "-c", code]
+    return subprocess.check_output(command, text=True, timeout=100).splitlines()
 
 
 def on_a_full_disk(path: Path, *words: str) -> subprocess.CompletedProcess[str]:

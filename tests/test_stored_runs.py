@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,10 @@ def unpack(archive: Path, trueload: Trueload) -> list[Any]:
     return found
 
 
+def batched(names: list[str], count: int) -> list[list[str]]:
+    return [names[first : first + count] for first in range(0, len(names), count)]
+
+
 @of_each
 def test_each_run_is_shown_and_exported_whole(archive: Path, trueload: Trueload) -> None:
     runs = unpack(archive, trueload)
@@ -58,18 +63,23 @@ def test_each_run_is_shown_and_exported_whole(archive: Path, trueload: Trueload)
 def test_a_report_shows_the_runs_of_a_store_and_of_files(
     archive: Path, trueload: Trueload, tmp_path: Path
 ) -> None:
-    names = [run["id"] for run in unpack(archive, trueload)]
-    files = [tmp_path / f"{name}.json" for name in names]
-    for name, file in zip(names, files, strict=True):
+    runs = unpack(archive, trueload)
+    names = [run["id"] for run in runs]
+    shown: list[tuple[Sequence[str | Path], list[str]]] = [
+        (part, part) for part in batched(names, ON_A_PAGE)
+    ]
+    # One file of each kind: the file of each run is read by the test of comparisons.
+    of_kinds = list({run["kind"]: run["id"] for run in runs}.values())
+    files = [tmp_path / f"{name}.json" for name in of_kinds]
+    for name, file in zip(of_kinds, files, strict=True):
         assert trueload.run("runs", "export", name, "-o", file).code == 0
     page = tmp_path / "report.html"
-    for first in range(0, len(names), ON_A_PAGE):
-        shown = slice(first, first + ON_A_PAGE)
-        for selectors in (names[shown], files[shown]):
-            done = trueload.run("report", *selectors, "-o", page)
-            assert done.code == 0, done
-            assert "cannot be read" not in done.err + page.read_text()
-            assert all(name in page.read_text() for name in names[shown])
+    for selectors, expected in (*shown, (files, of_kinds)):
+        done = trueload.run("report", *selectors, "-o", page)
+        assert done.code == 0, done
+        text = page.read_text()
+        assert "cannot be read" not in done.err + text
+        assert all(name in text for name in expected)
 
 
 @of_each

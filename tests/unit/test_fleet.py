@@ -374,9 +374,11 @@ def test_host_bias(why: str, hosts: list[Host], status: str, named: str) -> None
 
 
 def test_hosts_at_chance_are_alike() -> None:
-    """At most 5 % of 200 simulated runs have a host that is told from the others."""
+    """At most 5 % of 80 simulated runs have a host that is told from the others."""
     chance, told = random.Random(3), 0
-    for _ in range(200):
+    # One run in fifty is told where the interval is not widened for the number of hosts, so more
+    # runs find no more.
+    for _ in range(80):
         hosts = []
         for number in range(10):
             replies = chance.choice((30, 400))
@@ -384,7 +386,7 @@ def test_hosts_at_chance_are_alike() -> None:
             latency = histogram(*((each, 1) for each in times))
             hosts.append(host(f"h{number}", latency=latency, replies=replies, connections=replies))
         told += check_of(good_record(hosts=tuple(hosts)), "host-bias").status != "pass"
-    assert told <= 10, f"{told} of 200"
+    assert told <= 4, f"{told} of 80"
 
 
 def test_hosts_that_fail_a_check_are_named_if_they_are_few() -> None:

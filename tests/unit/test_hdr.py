@@ -16,6 +16,9 @@ from trueload import hdr, zigzag
 HIGHEST = 3_600_000_000_000
 VALUES = st.lists(st.integers(0, HIGHEST) | st.integers(0, 5_000), min_size=1, max_size=60)
 
+# The package takes tens of milliseconds to count the values of one example.
+FEWER = settings(max_examples=40)
+
 
 def known(values: list[int], digits: int, lowest: int = 1) -> HdrHistogram:
     made = HdrHistogram(lowest, HIGHEST, digits)
@@ -39,13 +42,14 @@ def buckets(text: str) -> list[tuple[int, int, int]]:
     return list(zip(found.lows, found.highs, found.counts, strict=True))
 
 
+@FEWER
 @given(VALUES, st.integers(1, 4), st.sampled_from([1, 2, 1000]))
 def test_what_the_package_writes_is_read(values: list[int], digits: int, lowest: int) -> None:
     made = known(values, digits, lowest)
     assert buckets(made.encode().decode()) == filled(made)
 
 
-@settings(max_examples=40)
+@FEWER
 @given(VALUES, st.integers(1, 4))
 def test_the_package_reads_what_is_written(values: list[int], digits: int) -> None:
     counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
@@ -124,6 +128,7 @@ def test_no_junk_does_more_than_be_refused(body: bytes, header: bytes) -> None:
     assert all(low <= high and count > 0 for low, high, count in found)
 
 
+@FEWER
 @given(st.lists(VALUES, min_size=1, max_size=5), st.integers(1, 4), st.sampled_from([1, 1000]))
 def test_a_sum_is_the_histogram_of_all_values(
     parts: list[list[int]], digits: int, lowest: int
@@ -148,6 +153,7 @@ def test_histograms_with_different_buckets_are_not_added_up() -> None:
         hdr.added([hdr.encode([(1, 1)], HIGHEST, digits) for digits in (2, 3)])
 
 
+@FEWER
 @given(VALUES, st.integers(1, 4))
 def test_moments_are_those_of_the_middles(values: list[int], digits: int) -> None:
     counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
