@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -85,6 +86,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     command = Trueload(tmp_path_factory.mktemp("server"))
     yield start_server(command, "--threads", "1")
     command.close()
+
+
+@pytest.fixture
+def pairs_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip the count of pairs that would find a difference. No claim depends on it, and it takes
+    most of a simulation's time."""
+    from trueload.compare import difference
+
+    monkeypatch.setattr(difference, "pairs_to_find", lambda *_: math.inf)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What callgrind wrote is summed by source file: names stand once, and calls cost elsewhere."""
+"""What callgrind wrote is summed by source file, without the cost of calls."""
 
 from __future__ import annotations
 

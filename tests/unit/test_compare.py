@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 from samples import OK, counts, distribution, good_record, histogram
 from trueload.cli.compare import exit_code
-from trueload.compare import difference
 from trueload.compare.difference import (
     Ratio,
     counted_once,
@@ -264,14 +263,7 @@ def equal_trials(chance: random.Random, count: int) -> list[dict[str, float]]:
     return found
 
 
-@pytest.fixture
-def uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out how many pairs would find a difference: no claim depends on it, and of a simulation
-    it takes nearly all of the time."""
-    monkeypatch.setattr(difference, "pairs_to_find", lambda *_: math.inf)
-
-
-@pytest.mark.usefixtures("uncounted")
+@pytest.mark.usefixtures("pairs_uncounted")
 @pytest.mark.parametrize(
     ("base", "new", "share_max"),
     [(1, 1, 0.0), (1, 6, 0.0), (6, 1, 0.0), (2, 2, 0.0), (4, 4, 0.05), (6, 6, 0.05), (6, 8, 0.05)],
@@ -288,7 +280,7 @@ def test_equal_servers_are_seldom_told_apart(base: int, new: int, share_max: flo
     assert false <= share_max * SEEN * len(OF_ALL)
 
 
-@pytest.mark.usefixtures("uncounted")
+@pytest.mark.usefixtures("pairs_uncounted")
 def test_a_server_that_is_a_third_slower_is_mostly_told_apart() -> None:
     chance, found = random.Random(11), 0
     for _ in range(SEEN):
@@ -298,7 +290,7 @@ def test_a_server_that_is_a_third_slower_is_mostly_told_apart() -> None:
     assert found >= 0.9 * SEEN
 
 
-@pytest.mark.usefixtures("uncounted")
+@pytest.mark.usefixtures("pairs_uncounted")
 @pytest.mark.parametrize("pairs", [1, 5, 6, 7])
 def test_equal_servers_in_pairs_are_seldom_told_apart(pairs: int) -> None:
     chance, false = random.Random(11), 0

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 from trueload import repetitions
-from trueload.compare import difference
 from trueload.compare.difference import (
     CLAIMS,
     Ratio,
@@ -40,14 +39,7 @@ def apart(chance: random.Random, count: int) -> list[Ratio]:
     return [of_trials(m, [a[m] for a in base], [b[m] for b in new]) for m in METRICS]
 
 
-@pytest.fixture
-def uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out how many pairs would find a difference: no claim depends on it, and of a simulation
-    it takes nearly all of the time."""
-    monkeypatch.setattr(difference, "pairs_to_find", lambda *_: math.inf)
-
-
-@pytest.mark.usefixtures("uncounted")
+@pytest.mark.usefixtures("pairs_uncounted")
 @pytest.mark.parametrize(
     ("make", "count"),
     [*((paired, count) for count in (6, 7, 8, 9, 12)), *((apart, count) for count in (4, 6, 8))],

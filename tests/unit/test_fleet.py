@@ -376,8 +376,6 @@ def test_host_bias(why: str, hosts: list[Host], status: str, named: str) -> None
 def test_hosts_at_chance_are_alike() -> None:
     """At most 5 % of 80 simulated runs have a host that is told from the others."""
     chance, told = random.Random(3), 0
-    # One run in fifty is told where the interval is not widened for the number of hosts, so more
-    # runs find no more.
     for _ in range(80):
         hosts = []
         for number in range(10):

@@ -163,9 +163,9 @@ impl BodyCheck {
         Some(self.reading.as_ref()?.parts.as_ref()?.stalls_at_ns())
     }
 
-    /// Ends the body of the answer with this status to a request, which is complete. Resets for the
-    /// next one. Returns how the request ends, and the fingerprint if the content was not needed.
-    // Without the force it is called for every answer, which costs more than what it does.
+    /// Ends a complete body, and resets for the next one. `status` is that of its answer, and `tag`
+    /// its request. Returns how the request ends, and the fingerprint if the content was not needed.
+    // Left to itself, the compiler makes this a call, which costs more than the work in it.
     #[inline(always)]
     pub(crate) fn end<T>(
         &mut self,
