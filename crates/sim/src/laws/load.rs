@@ -61,8 +61,10 @@ pub(super) fn nothing_waits_beside_a_free_connection(played: &mut Played) -> Res
         if !whole || meter.scheduled == 0 || played.front.joined_ns.is_some() {
             return Ok(());
         }
-        // The first arrival that was not sent came so long before the end, if they came evenly.
-        let waited_ns = ns as f64 * meter.unsent() as f64 / meter.scheduled as f64;
+        // The first arrival that was not sent came so long before the end, if they came evenly. The
+        // last one may be due as the phase ends, when there is no time left to send it.
+        let waited = meter.unsent().saturating_sub(1);
+        let waited_ns = ns as f64 * waited as f64 / meter.scheduled as f64;
         let slots = f64::from(done.established.max(1));
         let most_ns = (meter.issued as f64 + slots) * busy_ns;
         ensure(waited_ns * slots <= 4.0 * most_ns, || {
