@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from report_samples import html, put_records
 from samples import (
+    OK,
     PHASE,
     SLOTS,
     WINDOW_NS,
@@ -19,6 +20,7 @@ from samples import (
     connections,
     counts,
     good_record,
+    histogram,
     plan,
     slots,
     staged,
@@ -110,6 +112,9 @@ STEP = StepPlan(
     repeat=1,
 )
 HALF_PERMITTED = slots(permitted_ns=50 * WINDOW_NS)
+LATE = good_record().histograms.model_copy(
+    update={"send_lag": histogram((20 * WINDOW_NS // OK, OK))}
+)
 RAMP = PHASE.model_copy(
     update={"load": PHASE.load.model_copy(update={
         "active": (Stage(ns=WINDOW_NS, **{"from": 1.0, "to": 10.0}),)})}
@@ -138,6 +143,9 @@ RAMP = PHASE.model_copy(
          "pass", "50.0 asked for"),
         ("users of a scenario pause", {"streams": 49.0},
          {"plan": {"scenario": (STEP,)}, "slots": HALF_PERMITTED}, "pass", "50.0 asked for"),
+        ("their steps are sent late", {"streams": 29.0},
+         {"plan": {"scenario": (STEP,)}, "slots": HALF_PERMITTED, "histograms": LATE}, "pass",
+         "30.0 asked for"),
         ("an open loop asks for a rate", LIMITED, {"window": staged((100, 100))}, "n/a",
          "no closed loop"),
         ("stages ask for more and more", LIMITED, {"window": RAMP}, "n/a", "--stages"),

@@ -6,6 +6,7 @@ Pure functions of a record.
 from __future__ import annotations
 
 from trueload.protocol.plan import Duration
+from trueload.record import figures
 from trueload.record.accounts.http2 import Http2, WaitShares
 from trueload.record.schema import Record
 from trueload.units import format_count, format_share
@@ -120,14 +121,16 @@ def _asked_at_once(record: Record) -> float:
     """Return the number of streams asked for: connections x streams.
 
     If the window ends by count, requests run out on one connection before others, and the users of
-    a scenario pause. Then it is the mean number that the load permitted.
+    a scenario pause. Then it is the mean number that the load permitted, without the time that the
+    generator took to send it.
     """
     window, generate = record.plan.window, record.plan.generate
     if isinstance(window.stop, Duration) and not generate.scenario:
         connections = window.connections or generate.connections
         return (connections - window.idle) * generate.pipeline
     permitted_ns = record.slots.permitted_ns if record.slots is not None else 0
-    return permitted_ns / record.window.window_ns
+    lag = figures.complete(record.histograms.send_lag).figures
+    return max(permitted_ns - (lag.mean or 0) * lag.count, 0) / record.window.window_ns
 
 
 def is_chosen(record: Record) -> bool:
