@@ -62,7 +62,7 @@ pub(super) fn nothing_waits_beside_a_free_connection(played: &mut Played) -> Res
             return Ok(());
         }
         // The first arrival that was not sent came so long before the end, if they came evenly. The
-        // last one may be due as the phase ends, when there is no time left to send it.
+        // last one may be due as the phase ends, too late to be sent.
         let waited = meter.unsent().saturating_sub(1);
         let waited_ns = ns as f64 * waited as f64 / meter.scheduled as f64;
         let slots = f64::from(done.established.max(1));
