@@ -46,7 +46,8 @@ from trueload.record.schema import (
 from trueload.record.throughput import make_tail, make_throughput
 from trueload.request.redact import redact_headers, redact_url
 from trueload.units import NS_PER_S
-from trueload.verdict import jain_index, judge, starvation_ns, starved
+from trueload.verdict import judge
+from trueload.verdict.slots import jain_index, starvation_ns, starved
 from trueload.verdict.weighed import requests_in_unit
 
 MEANINGFUL_CONNECTIONS = 1_000
