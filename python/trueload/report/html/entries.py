@@ -6,13 +6,11 @@ made into the same. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 from trueload.compare.difference import Ratio, lower_bound, of_pairs, of_trials, too_few_trials
-from trueload.record.schema import Check, Environment, Status
-from trueload.store.rows import Run
 from trueload.suites.load_tables import (
     LoadTable,
     in_order_of_figures,
@@ -21,37 +19,6 @@ from trueload.suites.load_tables import (
 )
 from trueload.suites.ranks import known_above, places
 from trueload.suites.summary import Summary, Unit
-
-
-@dataclass
-class CheckTally:
-    """One check over all rows: how often it came out how, and the worst of it with its entry
-    and what to do about it."""
-
-    name: str
-    counts: dict[Status, int] = field(default_factory=dict)
-    worst: Check | None = None
-    where: str = ""
-    remedy: str = ""
-
-    @property
-    def status(self) -> Status:
-        return self.worst.status if self.worst is not None else "n/a"
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """A run with everything that a report says of it."""
-
-    run: Run
-    sections: tuple[LoadTable, ...]
-    checks: tuple[CheckTally, ...]
-    environments: tuple[Environment, ...]
-    generators: tuple[str, ...]
-    rows: Mapping[str, int]
-    damaged: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    moved: str = ""
 
 
 def in_order(entries: Iterable[Summary]) -> tuple[Summary, ...]:
@@ -164,13 +131,12 @@ def with_own_names(entries: Sequence[Summary]) -> tuple[Summary, ...]:
     return tuple(named)
 
 
-def merged(reports: Sequence[RunReport]) -> tuple[LoadTable, ...]:
+def merged(found: Iterable[LoadTable]) -> tuple[LoadTable, ...]:
     """The sections of several runs: those of the same load become one, ranked again."""
     together: dict[tuple[str, Unit, bool], list[LoadTable]] = {}
-    for each in reports:
-        for section in each.sections:
-            key = (section.title, section.unit, section.broadcast)
-            together.setdefault(key, []).append(section)
+    for section in found:
+        key = (section.title, section.unit, section.broadcast)
+        together.setdefault(key, []).append(section)
     return tuple(
         LoadTable(
             title=title,

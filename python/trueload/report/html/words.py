@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trueload.record.core_latency import moved_text
 from trueload.report.compare import ratio_cells
-from trueload.report.html.entries import CheckTally, RunReport, ratio_of, sides_of, why_tied
+from trueload.report.html.entries import ratio_of, sides_of, why_tied
+from trueload.report.html.gather import CheckTally, RunReport
 from trueload.report.times import figure_text
 from trueload.store.rows import Run
 from trueload.suites.figures import Figures
@@ -193,8 +195,8 @@ def run_words(report: RunReport) -> list[str]:
     if report.damaged:
         rows = _count(len(report.damaged), "row", "rows")
         sentences.append(f"{rows} of run {report.run.id} cannot be read: {report.damaged[0]}.")
-    if report.moved:
-        sentences.append(f"In run {report.run.id} {report.moved}.")
+    if moved := moved_text(report.core_latencies):
+        sentences.append(f"In run {report.run.id} {moved}.")
     if not report.rows:
         sentences.append(f"Run {report.run.id} has no rows.")
     return sentences
