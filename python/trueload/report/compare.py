@@ -55,10 +55,10 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
     )
 
 
-def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid:
+def ratio_grid(found: Sequence[Ratio]) -> Grid:
     """Return a table with one metric per row."""
     rows = tuple(map(ratio_cells, found))
-    return Grid(header, rows, marks=tuple(each.word for each in found))
+    return Grid(HEADER, rows, marks=tuple(each.word for each in found))
 
 
 def brief_lines(found: Sequence[Ratio]) -> list[str]:
@@ -184,7 +184,8 @@ def _cases(comparison: Comparison) -> Iterator[Case]:
     for row in comparison.rows:
         if row in comparison.spoiled:
             kind: Kind = "skipped" if comparison.rulings else "error"
-            yield Case(row.name, "verdict", kind, _spoiled_text(row))
+            side = "base" if row.new_verdict != "invalid" else "new"
+            yield Case(row.name, "verdict", kind, f"the {side} run is invalid")
         for found in row.ratios:
             cells = zip(HEADER, ratio_cells(found), strict=True)
             text = ", ".join(f"{name} {cell}" for name, cell in cells)
@@ -196,10 +197,6 @@ def _cases(comparison: Comparison) -> Iterator[Case]:
         yield Case(each.row, name, RULED[ruling.state], each.sentence(), kept)
     for name in (*comparison.only_base, *comparison.only_new):
         yield Case(name, "row", "skipped", "only one of the two runs has it")
-
-
-def _spoiled_text(row: RowCompared) -> str:
-    return f"the {'base' if row.new_verdict != 'invalid' else 'new'} run is invalid"
 
 
 def _json(compared: ShownComparison) -> str:

@@ -6,6 +6,7 @@ reader wants to see it once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -42,9 +43,7 @@ def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) ->
 
     ``everything`` has all rows of the subjects.
     """
-    of: dict[str, int] = {}
-    for each in everything:
-        of[each.cell.subject.name] = of.get(each.cell.subject.name, 0) + 1
+    of = Counter(each.cell.subject.name for each in everything)
     alike: dict[tuple[str, Outcome, str], list[Summary]] = {}
     for each in summaries:
         alike.setdefault((each.cell.subject.name, each.outcome, each.why), []).append(each)

@@ -14,7 +14,7 @@ from typing import Any
 from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.figures import BRIEF, PERCENTILES, SHOWN
-from trueload.record.schema import REPORTED_STATUSES, Check, Host, Record
+from trueload.record.schema import REPORTED_STATUSES, Host, Record
 from trueload.report.account import Column, Type, times_columns
 from trueload.report.accounts import ACCOUNTS
 from trueload.report.accounts.deliveries import DELIVERIES
@@ -72,12 +72,8 @@ def _few(names: Callable[[Distribution], Iterable[str]]) -> Callable[[Record], s
 
 
 def _checks(of: Record | Host) -> str:
-    return "; ".join(map(check_text, (c for c in of.checks if c.status in REPORTED_STATUSES)))
-
-
-def check_text(check: Check) -> str:
-    """Return a check in one line: ``warn noise: other processes took …``."""
-    return f"{check.status} {check.name}: {check.why}"
+    told = (each for each in of.checks if each.status in REPORTED_STATUSES)
+    return "; ".join(f"{each.status} {each.name}: {each.why}" for each in told)
 
 
 FAILED = (

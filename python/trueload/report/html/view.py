@@ -7,7 +7,7 @@ nobody could read, such as the thirtieth curve; the page says what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from trueload.published.tables import PublishedCurve
 from trueload.record.accounts.streams import FIRST_PART, GAP
 from trueload.record.accounts.tracks import STREAM_PARTS
 from trueload.record.figures import Sample, latency, of_percentile
-from trueload.record.schema import Environment, Record, Verdict
+from trueload.record.schema import Environment, Record
 from trueload.report.apachebench import summary_block
 from trueload.report.grid import Grid
 from trueload.report.html import words
@@ -64,7 +64,7 @@ from trueload.report.html.tiles import Tile, tiles
 from trueload.report.result import result_lines
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.store.rows import Run
-from trueload.suites.load_tables import LoadTable
+from trueload.suites.load_tables import LoadTable, run_verdict
 from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import format_count, format_size
@@ -185,7 +185,7 @@ def make_view(
     tallies = [tally for each in reports for tally in each.checks.values()]
     return View(
         title=plain(words.title_of(reports)),
-        verdict=_verdict(sections) or "nothing measured",
+        verdict=run_verdict(sections) or "nothing measured",
         words=tuple(_lead(sections)),
         tiles=tuple(tiles(sections, compared, _connection_bytes(sections, fetch))),
         remarks=tuple(_remarks(reports, sections)),
@@ -444,16 +444,6 @@ def _comparison(found: Sequence[MetricRatios], runs: Comparisons | None) -> Sect
         pairs=tuple(zip(tables, drawn, strict=True)),
         remarks=notes,
     )
-
-
-def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
-    """Return the verdict: invalid if nothing is ranked, suspect unless all measured are valid."""
-    measured = [e for s in sections for e in (*s.ranked, *s.invalid)]
-    if not measured:
-        return None
-    if not any(entry.can_rank for entry in measured):
-        return "invalid"
-    return "valid" if all(entry.verdict == "valid" for entry in measured) else "suspect"
 
 
 def _worst_first(reports: Sequence[RunReport]) -> list[CheckTally]:
