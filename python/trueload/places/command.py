@@ -18,12 +18,12 @@ from pathlib import Path
 
 from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, CutOffError, WrappedChannel
+from trueload.places import ChannelClosedError, CutOffError
 from trueload.places.copying import Copying, run_fed
 from trueload.places.host_facts import Host, ScriptResult, check_host, parse_host
-from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ssh import refusals, scripts
+from trueload.places.ssh.channel import RemoteChannel
 from trueload.text import signal_text
 
 PROBE_S = 20.0  # a cluster's API may be slow
@@ -167,23 +167,13 @@ class CommandPlace(Closeable):
         return f"name a folder there that is writable: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
 
 
-class CommandChannel(WrappedChannel):
+class CommandChannel(RemoteChannel):
     """A program on the host, connected through the local process of the command."""
 
     def __init__(self, place: CommandPlace, kept_name: str, arguments: Sequence[str]) -> None:
-        """Start the program. Raises ``UserError``, ``OSError``."""
         self._place = place
         self._kept_name = kept_name
-        super().__init__(LocalChannel(place.script(scripts.RUN_AND_TELL, kept_name, *arguments)))
-        try:
-            self._pid = self._receive_pid()
-        except BaseException:
-            super().kill()
-            raise
-
-    @property
-    def pid(self) -> int:
-        return self._pid
+        super().__init__(place.script(scripts.RUN_AND_TELL, kept_name, *arguments))
 
     def wait(self, timeout_s: float) -> int | None:
         code = super().wait(timeout_s)
@@ -203,7 +193,7 @@ class CommandChannel(WrappedChannel):
 
     def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
         """The error for the end: the command's own, unless the program has ended."""
-        code, log = self._process.wait(KILL_S), self._process.log_tail()
+        code, log = super().wait(KILL_S), super().log_tail()
         if code is None:
             how = f"runs on, but: {error}"
         elif code < 0:
@@ -215,12 +205,8 @@ class CommandChannel(WrappedChannel):
             how = f"ended with exit code {code}{f': {last}' if last else ''}"
         return CutOffError(f"the command here, `{self._place.command} …`, {how}")
 
-    def _receive_pid(self) -> int:
-        try:
-            text = scripts.receive_mark(self._process.read_line, scripts.START_S, [])
-        except ChannelClosedError as error:
+    def _not_started(self, *, has_ended: bool) -> UserError:
+        if has_ended:
             ended = f"has not started the engine: the command ended with {super().wait(KILL_S)}"
-            raise self._place.refusal(ended, self.log_tail()) from error
-        if text is None or not text.isdigit():
-            raise self._place.refusal(f"has not started the engine within {scripts.START_S:g} s")
-        return int(text)
+            return self._place.refusal(ended, self.log_tail())
+        return self._place.refusal(f"has not started the engine within {scripts.START_S:g} s")
