@@ -47,7 +47,7 @@ def judge(record: Record) -> Record:
     """Return the record with its checks and the verdict that follows from them."""
     checks = tuple(each.check(record) for each in CHECKS.values())
     if record.client is None:
-        checks = with_hosts(checks, record.hosts)
+        checks = tuple(with_hosts(check, record.hosts) for check in checks)
     decided = {"verdict": decide(checks), "lower_bound": is_lower_bound(checks)}
     bounds = bounds_of(record, checks)
     estimate = {"estimate_per_s": estimate_per_s(record, bounds)}
