@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from trueload.compare.difference import CLAIMS, Ratio
 from trueload.compare.trials import Comparison, RowCompared
+from trueload.grouping import grouped
 from trueload.record.bound import verdict_text
 from trueload.record.certainty import SIGNS
 from trueload.record.figures import label
@@ -66,10 +67,8 @@ def brief_lines(found: Sequence[Ratio]) -> list[str]:
     rows = [(*(_brief(cell) for cell in ratio_cells(each)[:-1]), each.word) for each in found]
     kinds = {each.within.kind for each in found if each.within is not None}
     header = ("metric", "A", "B", "B / A", kinds.pop() if len(kinds) == 1 else "interval", "B is")
-    reasons: dict[str, list[str]] = {}
-    for each in found:
-        reasons.setdefault(f"{each.word}: {each.why}" if each.why else "", []).append(each.metric)
-    told = [f"{', '.join(map(label, named))} {why}" for why, named in reasons.items() if why]
+    reasons = grouped((each for each in found if each.why), lambda each: f"{each.word}: {each.why}")
+    told = [f"{', '.join(label(e.metric) for e in some)} {why}" for why, some in reasons.items()]
     return [
         *text_lines(Grid(header, tuple(rows))),
         *(line for text in told for line in folded(plain(text))),

@@ -11,13 +11,14 @@ import re
 import secrets
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
+from trueload.grouping import grouped
 from trueload.places.host_wait import HostWait
 from trueload.places.k8s.channel import PodPlace
 from trueload.places.k8s.job import Job
@@ -163,12 +164,10 @@ def make_manifest(named: K8sPods, hosts: int, new: NewPods) -> dict[str, Any]:
 
 def on_one_node(places: Sequence[PodPlace]) -> Iterator[str]:
     """Yield a line for each node that has several of the Pods. Pure."""
-    nodes: defaultdict[str | None, list[str]] = defaultdict(list)
-    for place in places:
-        nodes[place.pod.node].append(place.name)
-    for node, names in nodes.items():
-        if node is not None and len(names) > 1:
-            yield f"{listed(names)} are on the same node, {node}, and take its CPUs from each other"
+    for node, there in grouped(places, attrgetter("pod.node")).items():
+        if node is not None and len(there) > 1:
+            names = listed([place.name for place in there])
+            yield f"{names} are on the same node, {node}, and take its CPUs from each other"
 
 
 def held(places: Sequence[PodPlace], threads: int) -> Iterator[str]:
