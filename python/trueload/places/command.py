@@ -30,6 +30,7 @@ PROBE_S = 20.0  # a cluster's API may be slow
 COPY_S = 300.0
 KILL_S = 2.0
 ONCE_CHARS = 8
+HINT = "install it, or correct the command behind exec:"
 NOT_FOUND = (126, 127)  # exit codes of a shell for what it cannot run
 
 # Arguments: the kept name, and the loader or nothing. Reads one line, and prints whether that came
@@ -89,20 +90,15 @@ class CommandPlace(Closeable):
 
     def _attempt(self, script: str, *arguments: str) -> None:
         argv = self.script(script, *arguments)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(UserError):
             run_fed(argv, b"", Copying(), timeout_s=KILL_S)
 
     def _run(
         self, script: str, *arguments: str, data: bytes, copying: Copying, timeout_s: float
     ) -> ScriptResult:
         """Run a script to its end, with ``data`` as its input. Raises ``UserError``."""
-        try:
-            return run_fed(self.script(script, *arguments), data, copying, timeout_s=timeout_s)
-        except OSError as error:
-            raise UserError(
-                f"{self._argv[0]} cannot be started: {error.strerror}",
-                "install it, or correct the command behind exec:",
-            ) from error
+        argv = self.script(script, *arguments)
+        return run_fed(argv, data, copying, timeout_s=timeout_s, hint=HINT)
 
     def refusal(self, what: str, output: str = "") -> UserError:
         """The error for a host that cannot be used now, with the last line of the output."""
