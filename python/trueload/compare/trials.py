@@ -39,13 +39,13 @@ class RowCompared:
     name: str
     base_verdict: str
     new_verdict: str
+    base_lower_bound: bool
+    new_lower_bound: bool
     base_trials: int
     new_trials: int
-    ratios: tuple[Ratio, ...]
     primary: str
-    rulings: tuple[Ruling, ...] = ()
-    base_lower_bound: bool = False
-    new_lower_bound: bool = False
+    ratios: tuple[Ratio, ...]
+    rulings: tuple[Ruling, ...]
 
     @property
     def verdict(self) -> str:

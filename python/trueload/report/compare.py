@@ -235,18 +235,9 @@ def worst_verdict(comparison: Comparison) -> str:
 
 def row_json(row: RowCompared) -> dict[str, Any]:
     """Return one row; what is infinite or unknown is null."""
-    return {
-        "name": row.name,
-        "verdict": row.verdict,
-        "base_verdict": row.base_verdict,
-        "new_verdict": row.new_verdict,
-        "base_lower_bound": row.base_lower_bound,
-        "new_lower_bound": row.new_lower_bound,
-        "base_trials": row.base_trials,
-        "new_trials": row.new_trials,
-        "primary": row.primary,
-        "ratios": [ratio_json(each) for each in row.ratios],
-    }
+    fields = {name: value for name, value in vars(row).items() if name != "rulings"}
+    ratios = [ratio_json(each) for each in row.ratios]
+    return {"name": row.name, "verdict": row.verdict, **fields, "ratios": ratios}
 
 
 def ratio_json(found: Ratio) -> dict[str, Any]:

@@ -240,12 +240,6 @@ def log_ticks(low: float, high: float) -> list[float]:
     return rough if len(rough) > 2 else [tick for tick in fine if low <= tick <= high]
 
 
-def count_axis(title: str) -> Any:
-    """Return an axis of counts or rates: 10k, 2.5M."""
-    axis = alt.Axis(labelExpr=COUNT_EXPR, title=title, tickCount=5)
-    return alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
-
-
 def rule_at(value: float, channel: str, colour: str, *, dash: bool = True) -> Any:
     """Return a line across the chart at a value of the ``x`` or ``y`` axis."""
     mark = alt.Chart(data([{"at": value}])).mark_rule(
