@@ -7,13 +7,12 @@ It gets finished samples and never counts itself. A client that sends or takes n
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 from wsgiref.simple_server import WSGIRequestHandler
 
@@ -40,10 +39,6 @@ class Collector:
 
     def __init__(self, tallies: Tallies) -> None:
         self._tallies = tallies
-
-    def describe(self) -> Iterable[Written]:
-        """Return nothing: there may be no trial yet."""
-        return ()
 
     def collect(self) -> Iterator[Written]:
         return map(written, make_families(self._tallies()))
@@ -113,15 +108,10 @@ class ScrapeOutlet:
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         """Yield the library's answer with its length; notes which tallies have been sent."""
-        with self._one_more():
-            yield from self._answer_whole(environ, start_response)
-
-    @contextlib.contextmanager
-    def _one_more(self) -> Iterator[None]:
         with self._answers_end:
             self._answering += 1
         try:
-            yield
+            yield from self._answer_whole(environ, start_response)
         finally:
             with self._answers_end:
                 self._answering -= 1
