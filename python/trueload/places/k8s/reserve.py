@@ -7,7 +7,6 @@ not run yet are waited for, with what the cluster says of them.
 from __future__ import annotations
 
 import contextlib
-import re
 import secrets
 import threading
 import time
@@ -27,7 +26,7 @@ from trueload.places.k8s.manifest import INSTANCE, deadline_s, manifest
 from trueload.places.k8s.pod_list import PodList
 from trueload.places.k8s.pods import Pod
 from trueload.places.names import K8sPods, NewPods
-from trueload.text import listed
+from trueload.text import by_number, listed
 from trueload.units import counted
 
 NAME_CHARS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes' own names have: they spell no words
@@ -181,9 +180,7 @@ def held(places: Sequence[PodPlace], threads: int) -> Iterator[str]:
 
 
 def by_name(pod: Pod) -> list[tuple[int, str]]:
-    """The order of Pods: by the numbers in their names as numbers."""
-    parts = re.split(r"(\d+)", pod.name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return by_number(pod.name)
 
 
 def _of_job(job: Job, seen: PodList, least: int | None) -> PodRequest:
