@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from trueload.engines.bins import add_latency
 from trueload.protocol.cpu_time import CpuTime, cpus_of
 from trueload.protocol.tick import Counts, Tick, Track
 from trueload.record import figures
 from trueload.record.figures import Sample
-from trueload.stats import Distribution, Quantile
+from trueload.stats import Distribution, Quantile, add_sparse
 from trueload.trial.spec import DRAIN, HostTick, Progress
 
 RECENT_TICKS = 5  # about a second
@@ -51,7 +50,7 @@ class TrackCourse:
         return (self.p99.value if self.p99 is not None else None) or 0
 
     def receive(self, track: Track) -> None:
-        add_latency(self.latency, track.latency)
+        add_sparse(self.latency, track.latency)
         self.failed += track.failed
 
     def sum_up(self) -> None:
@@ -90,7 +89,7 @@ class Course:
             return
         for host in progress.hosts():
             self._receive_host(host)
-        add_latency(self.latency, tick.latency)
+        add_sparse(self.latency, tick.latency)
         self.tracks += (TrackCourse() for _ in tick.tracks[len(self.tracks) :])
         for course, track in zip(self.tracks, tick.tracks, strict=False):
             course.receive(track)
