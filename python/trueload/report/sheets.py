@@ -40,7 +40,7 @@ COUNTS = ("scheduled", "unsent", "issued", "ok", "stale")
 RATES = ("ok_per_s", "bytes_in_per_s", "bytes_out_per_s")
 
 
-def _at(path: str) -> Callable[[Any], Any]:
+def at(path: str) -> Callable[[Any], Any]:
     """Read ``server.cpu_s``; None if there is no server."""
 
     def read(found: Any) -> Any:
@@ -54,7 +54,7 @@ def _at(path: str) -> Callable[[Any], Any]:
 def _columns(paths: Mapping[str, str] | Iterable[str], type_: Type = "int") -> tuple[Column, ...]:
     """Columns of fields by their paths, or with the names of the fields."""
     named = paths if isinstance(paths, Mapping) else {path.split(".")[-1]: path for path in paths}
-    return tuple(Column(name, _at(path), type_) for name, path in named.items())
+    return tuple(Column(name, at(path), type_) for name, path in named.items())
 
 
 def _by_class(counts: Mapping[str, int] | None) -> str:
