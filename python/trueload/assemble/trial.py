@@ -51,6 +51,9 @@ from trueload.verdict.slots import jain_index, starvation_ns, starved
 from trueload.verdict.weighed import requests_in_unit
 
 MEANINGFUL_CONNECTIONS = 1_000
+AS_MEASURED = (
+    *("refill", "coalesced_ns", "start_skew_ns", "saturation", "peak_rss_bytes", "lateness"),
+)
 REFUSED = "connect.refused"
 NO_THROUGHPUT = Throughput.model_construct(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 
@@ -223,12 +226,9 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
     refused = complete and is_nobody_there(seen.measurements())
     reasons = {**found.reasons, **(ready.reasons if ready else {})}
     return Connections(
-        requested=found.requested,
+        **found.model_dump(include={"requested", "reconnects", "dropped", "unended"}),
         established=0 if refused else found.established,
         failed={REFUSED: found.requested} if refused else merged_failed(ready, seen.steps),
-        reconnects=found.reconnects,
-        dropped=found.dropped,
-        unended=found.unended,
         idle_closed=found.idle_closed.count,
         idle_closed_after_ns=found.idle_closed.after_ns if found.idle_closed.count else None,
         starved=starved(slots, found.reconnects, threshold_ns, unit) if complete else None,
@@ -282,24 +282,20 @@ def _generator(
     found, ready = measured.generator, seen.ready
     cpu_s = found.cpu_ns / NS_PER_S
     window_s = measured.window_ns / NS_PER_S
+    own = {name: getattr(found, name) if complete else None for name in AS_MEASURED}
     return Generator(
+        **own,
         driver=found.driver if complete else (ready.driver or None) if ready else None,
         driver_note=found.driver_note if complete else ready.driver_note if ready else None,
-        refill=found.refill if complete else None,
         spin_ns=seen.generate.spin_ns,
         spun_s=found.spun_ns / NS_PER_S if complete else None,
-        coalesced_ns=found.coalesced_ns if complete else None,
         threads=found.threads if complete else seen.generate.threads,
         cpus=found.cpus if complete else seen.generate.cpus,
         allowed_cpus=seen.engine_cpus,
-        start_skew_ns=found.start_skew_ns if complete else None,
         cpu_s=cpu_s if complete else None,
         cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
-        saturation=found.saturation if complete else None,
-        peak_rss_bytes=found.peak_rss_bytes if complete else None,
         bytes_per_connection=_bytes_per_connection(ready),
         send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
-        lateness=found.lateness if complete else None,
         throttled_share=_throttled_share(seen, found),
         waited=machine.generator if machine else None,
     )
