@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from trueload.grouping import grouped
 from trueload.store.rows import Outcome
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.summary import Summary
@@ -44,9 +45,7 @@ def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) ->
     ``everything`` has all rows of the subjects.
     """
     of = Counter(each.cell.subject.name for each in everything)
-    alike: dict[tuple[str, Outcome, str], list[Summary]] = {}
-    for each in summaries:
-        alike.setdefault((each.cell.subject.name, each.outcome, each.why), []).append(each)
+    alike = grouped(summaries, lambda each: (each.cell.subject.name, each.outcome, each.why))
     return [
         MissingLoads(name, outcome, why, tuple(row.cell.load.title for row in rows), of[name])
         for (name, outcome, why), rows in alike.items()
