@@ -16,8 +16,8 @@ from trueload.engines.losses import ChannelEnd
 from trueload.engines.merge import Span
 from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.fleet import AskClock, Clock, LoadShare, Machine
-from trueload.protocol.plan import Generate, Measurement, Ready
+from trueload.protocol.fleet import AskClock, Clock, LoadShare
+from trueload.protocol.plan import Generate, Hello, Measurement, Ready
 from trueload.protocol.tick import Tick
 from trueload.units import NS_PER_S, format_duration
 
@@ -47,17 +47,13 @@ class HostReport:
     ``machine_number`` are one machine, those with the same ``network_number`` have one network.
     """
 
-    name: str
-    is_here: bool
-    version: str
-    machine: Machine
+    host: EngineHost
+    hello: Hello
     measurement: Measurement | None
     offset: Offset
     start_ns: int | None
     lost: str | None = None
     way_lost: bool = False
-    group: str | None = None
-    weight: int = 1
     told: HostTicks = field(default_factory=HostTicks)
     ready: Ready | None = None
     agreed_bound_ns: int | None = None
@@ -226,20 +222,15 @@ class Member:
 
     def report(self, phase_id: str) -> HostReport:
         """What it did in a phase."""
-        hello = self.engine.hello
         agreed = self._agreed.get(phase_id)
         return HostReport(
-            name=self.name,
-            is_here=self.is_here,
-            version=hello.version,
-            machine=hello.machine,
+            host=self.host,
+            hello=self.engine.hello,
             measurement=self.measurements.get(phase_id),
             offset=self.offset,
             start_ns=self._began_ns(phase_id),
             lost=None if self.has_part_in(phase_id) else self.lost,
             way_lost=self.way_lost and not self.has_part_in(phase_id),
-            group=self.host.group,
-            weight=self.host.weight,
             told=self.told[phase_id],
             ready=self.ready,
             agreed_bound_ns=None if agreed is None else agreed.bound_ns,
