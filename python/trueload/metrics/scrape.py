@@ -111,21 +111,18 @@ class ScrapeOutlet:
         with self._answers_end:
             self._answering += 1
         try:
-            yield from self._answer_whole(environ, start_response)
+            tallies = self._tallies()
+            started: list[Any] = []
+            (body,) = self._app(environ, lambda *words: started.extend(words))
+            status, headers = started
+            start_response(status, [*headers, ("Content-Length", str(len(body)))])
+            yield body
+            if environ["REQUEST_METHOD"] == "GET":
+                self._answered = tallies
         finally:
             with self._answers_end:
                 self._answering -= 1
                 self._answers_end.notify_all()
-
-    def _answer_whole(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        tallies = self._tallies()
-        started: list[Any] = []
-        (body,) = self._app(environ, lambda *words: started.extend(words))
-        status, headers = started
-        start_response(status, [*headers, ("Content-Length", str(len(body)))])
-        yield body
-        if environ["REQUEST_METHOD"] == "GET":
-            self._answered = tallies
 
 
 class Handler(WSGIRequestHandler):
