@@ -292,28 +292,18 @@ SERVERS = Kind(
     published=len(PUBLISHED),
     named=len(NAMES) - 1,
 )
+MOST_CLIENTS = Column("clients", _most_clients)
+MEDIAN, P95 = (Column(name, _time(rank, 1)) for name, rank in (("median", "p50"), ("p95", "p95")))
+LOST = Column("lost", _figure("carried.lost"), format_cell)
 BROADCASTS = Kind(
     columns=(
-        *NAMES,
-        Column("clients", _most_clients),
-        INTERVAL,
-        Column("median", _time("p50", decimals=1)),
-        Column("p95", _time("p95", decimals=1)),
+        *(*NAMES, MOST_CLIENTS, INTERVAL, MEDIAN, P95),
         Column("deliveries/s", _figure("carried.deliveries_per_s"), format_cell),
-        Column("lost", _figure("carried.lost"), format_cell),
+        LOST,
         Column("memory/client", _figure("carried.bytes_per_connection"), format_size),
-        RANK,
-        CPU,
-        MEMORY,
-        VERDICT,
+        *(RANK, CPU, MEMORY, VERDICT),
     ),
-    brief=(
-        *(SUBJECT, Column("clients", _most_clients), RANK, INTERVAL),
-        Column("median", _time("p50", decimals=1)),
-        Column("p95", _time("p95", decimals=1)),
-        Column("lost", _figure("carried.lost"), format_cell),
-        *(CPU, MEMORY, WORD),
-    ),
+    brief=(SUBJECT, MOST_CLIENTS, RANK, INTERVAL, MEDIAN, P95, LOST, CPU, MEMORY, WORD),
     spare=("memory", "median", "interval", "CPU"),
     width=80,
     csv=(*RANKS, _load("step", lambda load: load.connections), CORES, LOWER_BOUND, WHY),
