@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from trueload import hdr
 from trueload.assemble.hosts import clock_bounds_ns, make_hosts
 from trueload.assemble.machine import MachineUse, RunProcesses, cpu_speeds, machine_use
-from trueload.assemble.observation import HostSample, Observation
+from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.server import (
     allowed_cpus,
     bytes_per_connection,
@@ -189,9 +189,7 @@ def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> boo
 
 
 def _warmup(seen: Observation) -> Warmup:
-    if seen.warmup is None:
-        return Warmup(counts=NO_COUNTS, wall_s=0.0)
-    log = seen.phase(seen.warmup.id)
+    log = PhaseLog() if seen.warmup is None else seen.phase(seen.warmup.id)
     if log.measurement is not None:
         wall_ns = log.measurement.window_ns + log.measurement.drain_ns
         return Warmup(
