@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("extras", "published", "interrupt", "text"),
     ("closeable", "deadline", "errors", "escapes", "ids", "near", "stats", "units"),
     ("hdr",),
-    ("buckets", "repetitions", "zigzag"),
+    ("buckets", "grouping", "repetitions", "zigzag"),
 )
 _FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 PACKAGE = "trueload"

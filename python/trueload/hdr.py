@@ -102,7 +102,8 @@ def _parse(text: str) -> Histogram:
         raise ValueError("it is not of version 2, or too long")
     if offset or lowest < 1 or not 0 <= digits <= DIGITS_MAX:
         raise ValueError("its header is broken")
-    counted = zigzag.unpack(payload[HEADER.size :], _buckets(digits))
+    buckets = (BITS + 1) << _half_bits(digits)  # for all values of 64 bits
+    counted = zigzag.unpack(payload[HEADER.size :], buckets)
     return Histogram(*counted, digits, lowest, highest)
 
 
@@ -116,8 +117,3 @@ def _write(counts: Iterable[tuple[int, int]], highest: int, digits: int, lowest:
 def _half_bits(digits: int) -> int:
     """Half the number of buckets that tells 2 x 10^digits values apart, as an exponent of two."""
     return math.ceil(math.log2(2 * 10**digits)) - 1
-
-
-def _buckets(digits: int) -> int:
-    """How many buckets there are for all values of 64 bits."""
-    return (BITS + 1) << _half_bits(digits)

@@ -28,17 +28,13 @@ def end_like_ctrl_c() -> None:
     Otherwise a process that SIGTERM ends leaves behind what it has started."""
     for number in SIGNALS:
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _raise_interrupt)
+            signal.signal(number, signal.default_int_handler)
 
 
 def raise_at_ctrl_c() -> None:
     """Let Ctrl-C raise ``KeyboardInterrupt`` from now on, unless it is to be ignored."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _raise_interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 class Interrupt(Closeable):

@@ -129,12 +129,17 @@ def sparse_bounds(index: int) -> tuple[int, int]:
     return lows[0], highs[0]
 
 
+def add_sparse(total: dict[int, int], part: Mapping[int, int]) -> None:
+    """Add the counts of a sparse histogram to those of ``total``."""
+    for index, count in part.items():
+        total[index] = total.get(index, 0) + count
+
+
 def merge_sparse(parts: Iterable[Mapping[int, int]]) -> Buckets:
     """The sum of sparse histograms."""
     counts: dict[int, int] = {}
     for part in parts:
-        for index, count in part.items():
-            counts[index] = counts.get(index, 0) + count
+        add_sparse(counts, part)
     found: list[Stretch] = []
     for first in sorted({index // SPARSE * SPARSE for index, count in counts.items() if count}):
         every = [counts.get(index, 0) for index in range(first, first + SPARSE)]

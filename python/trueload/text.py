@@ -52,6 +52,11 @@ def plain(text: str, length_max: int = 10_000) -> str:
     return shown + ("…" if len(text) > length_max else "")
 
 
+def by_number(name: str) -> list[tuple[int, str]]:
+    """A sort key by which ``pod-8`` comes before ``pod-16``."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
 def signal_text(number: int) -> str:
     """A signal by its number and name: ``signal 9 (SIGKILL)``."""
     with contextlib.suppress(ValueError):

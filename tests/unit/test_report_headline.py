@@ -61,4 +61,4 @@ def at_speed(value: dict[str, Any], speed: float, side: str | None = None) -> di
 
 
 def view_sections(store: Store, *runs: Run) -> tuple[LoadTable, ...]:
-    return merged([report_of(store, run) for run in runs])
+    return merged(each for run in runs for each in report_of(store, run).sections)

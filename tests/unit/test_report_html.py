@@ -190,7 +190,7 @@ def test_a_search_shows_the_sentence_and_the_largest_load(store: Store) -> None:
 def test_of_a_search_the_checks_of_the_step_that_decided_count(store: Store) -> None:
     run = put(store, read("search"))
     found = report_of(store, run)
-    assert {sum(tally.counts.values()) for tally in found.checks} == {1}
+    assert {sum(tally.counts.values()) for tally in found.checks.values()} == {1}
     page = made(store, run).view
     assert page.verdict == found.sections[0].everything[0].verdict
 

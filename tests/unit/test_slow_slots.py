@@ -11,8 +11,7 @@ from samples import connections, distribution, good_record, histogram, slots
 from trueload.record.schema import Status
 from trueload.stats import log_binomial_tail
 from trueload.units import NS_PER_S
-from trueload.verdict import starved
-from trueload.verdict.slots import check_starvation
+from trueload.verdict.slots import check_starvation, starved
 
 Slot = tuple[int, int]  # how many requests it had, and how many of them were slow
 RUNS = 300

@@ -35,7 +35,7 @@ from trueload.record.schema import (
     Window,
 )
 from trueload.stats import Distribution
-from trueload.verdict import CHECKS, _declared, decide
+from trueload.verdict import _DECLARED, CHECKS, decide
 
 GOOD = good_record()
 HALF_LAG = GOOD.histograms.model_copy(update={"send_lag": histogram((500_000, OK))})
@@ -122,7 +122,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
 
 def test_every_check_is_explained_and_named_once() -> None:
     assert [check.name for check in GOOD.checks] == list(CHECKS)
-    declared = {id(each): each.name for each in _declared()}
+    declared = {id(each): each.name for each in _DECLARED}
     assert sorted(declared.values()) == sorted(CHECKS)
     assert len({each.order for each in CHECKS.values()}) == len(CHECKS)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from trueload import __version__
 from trueload.assemble.observation import Observation, PhaseLog
 from trueload.engines.clock import bounds_across
+from trueload.places.local import LocalPlace
 from trueload.protocol.plan import Measurement
 from trueload.record.schema import Environment, Generator, Host, Record
 from trueload.verdict import CHECKS
@@ -59,7 +60,7 @@ def _host(
     own = make_unjudged(_alone(seen, report))
     agreed_ns = report.agreed_bound_ns  # of a clock whose times went to other hosts
     host = Host(
-        place=report.name,
+        place=report.host.place.name,
         generator=own.generator,
         environment=own.environment,
         clock_offset_ns=report.offset.ns,
@@ -68,8 +69,8 @@ def _host(
         way_lost=report.way_lost,
         machine=report.machine_number,
         network=report.network_number,
-        group=report.group,
-        weight=report.weight,
+        group=report.host.group,
+        weight=report.host.weight,
         joined_s=report.joined_s,
     )
     if len(seen.hosts) < 2:
@@ -112,8 +113,8 @@ def _alone(seen: Observation, report: HostReport) -> Observation:
         seen,
         generate=seen.generate.model_copy(update={"connections": _requested(seen, report)}),
         environment=environment_of(report),
-        place=report.name,
-        is_here=report.is_here,
+        place=report.host.place.name,
+        is_here=isinstance(report.host.place, LocalPlace),
         several_hosts=False,
         hosts=(),
         joined=None,
@@ -156,6 +157,6 @@ def _told_of(report: HostReport) -> PhaseLog:
 
 def environment_of(report: HostReport) -> Environment:
     """The environment of a host, as its engine reported it."""
-    versions = {"trueload": __version__, "engine": report.version}
-    machine = report.machine.model_dump(exclude={"boot_id", "network"})
+    versions = {"trueload": __version__, "engine": report.hello.version}
+    machine = report.hello.machine.model_dump(exclude={"boot_id", "network"})
     return Environment(**machine, versions=versions)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from trueload import hdr
 from trueload.assemble.hosts import clock_bounds_ns, make_hosts
 from trueload.assemble.machine import MachineUse, RunProcesses, cpu_speeds, machine_use
-from trueload.assemble.observation import HostSample, Observation
+from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.server import (
     allowed_cpus,
     bytes_per_connection,
@@ -46,10 +46,14 @@ from trueload.record.schema import (
 from trueload.record.throughput import make_tail, make_throughput
 from trueload.request.redact import redact_headers, redact_url
 from trueload.units import NS_PER_S
-from trueload.verdict import jain_index, judge, starvation_ns, starved
+from trueload.verdict import judge
+from trueload.verdict.slots import jain_index, starvation_ns, starved
 from trueload.verdict.weighed import requests_in_unit
 
 MEANINGFUL_CONNECTIONS = 1_000
+AS_MEASURED = (
+    *("refill", "coalesced_ns", "start_skew_ns", "saturation", "peak_rss_bytes", "lateness"),
+)
 REFUSED = "connect.refused"
 NO_THROUGHPUT = Throughput.model_construct(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
 
@@ -185,9 +189,7 @@ def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> boo
 
 
 def _warmup(seen: Observation) -> Warmup:
-    if seen.warmup is None:
-        return Warmup(counts=NO_COUNTS, wall_s=0.0)
-    log = seen.phase(seen.warmup.id)
+    log = PhaseLog() if seen.warmup is None else seen.phase(seen.warmup.id)
     if log.measurement is not None:
         wall_ns = log.measurement.window_ns + log.measurement.drain_ns
         return Warmup(
@@ -222,12 +224,9 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
     refused = complete and is_nobody_there(seen.measurements())
     reasons = {**found.reasons, **(ready.reasons if ready else {})}
     return Connections(
-        requested=found.requested,
+        **found.model_dump(include={"requested", "reconnects", "dropped", "unended"}),
         established=0 if refused else found.established,
         failed={REFUSED: found.requested} if refused else merged_failed(ready, seen.steps),
-        reconnects=found.reconnects,
-        dropped=found.dropped,
-        unended=found.unended,
         idle_closed=found.idle_closed.count,
         idle_closed_after_ns=found.idle_closed.after_ns if found.idle_closed.count else None,
         starved=starved(slots, found.reconnects, threshold_ns, unit) if complete else None,
@@ -281,24 +280,20 @@ def _generator(
     found, ready = measured.generator, seen.ready
     cpu_s = found.cpu_ns / NS_PER_S
     window_s = measured.window_ns / NS_PER_S
+    own = {name: getattr(found, name) if complete else None for name in AS_MEASURED}
     return Generator(
+        **own,
         driver=found.driver if complete else (ready.driver or None) if ready else None,
         driver_note=found.driver_note if complete else ready.driver_note if ready else None,
-        refill=found.refill if complete else None,
         spin_ns=seen.generate.spin_ns,
         spun_s=found.spun_ns / NS_PER_S if complete else None,
-        coalesced_ns=found.coalesced_ns if complete else None,
         threads=found.threads if complete else seen.generate.threads,
         cpus=found.cpus if complete else seen.generate.cpus,
         allowed_cpus=seen.engine_cpus,
-        start_skew_ns=found.start_skew_ns if complete else None,
         cpu_s=cpu_s if complete else None,
         cpu_share=cpu_s / window_s if complete and window_s > 0 else None,
-        saturation=found.saturation if complete else None,
-        peak_rss_bytes=found.peak_rss_bytes if complete else None,
         bytes_per_connection=_bytes_per_connection(ready),
         send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
-        lateness=found.lateness if complete else None,
         throttled_share=_throttled_share(seen, found),
         waited=machine.generator if machine else None,
     )

@@ -7,7 +7,6 @@ interval and the claim that `difference` allows. Pure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from trueload.record.core_latency import moved_between_text
 from trueload.record.figures import PERCENTILES, is_too_few, metric_value
 from trueload.record.schema import Record
 from trueload.record.thresholds import RATIO, Condition, is_metric
+from trueload.text import by_number
 from trueload.units import counted, format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
 from trueload.verdict.common import in_flight
@@ -39,13 +39,13 @@ class RowCompared:
     name: str
     base_verdict: str
     new_verdict: str
+    base_lower_bound: bool
+    new_lower_bound: bool
     base_trials: int
     new_trials: int
-    ratios: tuple[Ratio, ...]
     primary: str
-    rulings: tuple[Ruling, ...] = ()
-    base_lower_bound: bool = False
-    new_lower_bound: bool = False
+    ratios: tuple[Ratio, ...]
+    rulings: tuple[Ruling, ...]
 
     @property
     def verdict(self) -> str:
@@ -101,13 +101,13 @@ Groups = Mapping[str, Sequence[Record]]
 
 def compare(base: Groups, new: Groups, conditions: Sequence[Condition] = ()) -> Comparison:
     """Compare two runs row by row; rows are matched by name, as their order in a run is random."""
-    both = sorted((name for name in new if name in base), key=_by_number)
+    both = sorted((name for name in new if name in base), key=by_number)
     sides = ([r.cpu_distance for name in both for r in side[name]] for side in (base, new))
     moved = moved_between_text(*sides)
     return Comparison(
         rows=tuple(_row(name, base[name], new[name], conditions) for name in both),
-        only_base=tuple(sorted((name for name in base if name not in new), key=_by_number)),
-        only_new=tuple(sorted((name for name in new if name not in base), key=_by_number)),
+        only_base=tuple(sorted((name for name in base if name not in new), key=by_number)),
+        only_new=tuple(sorted((name for name in new if name not in base), key=by_number)),
         notes=(
             *(
                 f"{name + ': ' if name else ''}{note}"
@@ -168,11 +168,6 @@ def _question_text(record: Record) -> str:
     path = generate.request.path
     shown = path if len(path) <= PATH_SHOWN else f"{path[:PATH_SHOWN]}…"
     return f"{generate.request.method} {shown}{' over TLS' if generate.tls else ''}"
-
-
-def _by_number(name: str) -> list[tuple[int, str]]:
-    """A sort key by which 8 connections come before 16."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def _load(record: Record) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.tick import Counts, Second, Sparse
+from trueload.stats import add_sparse
 
 BINS_MOST = 3_600
 
@@ -50,7 +51,7 @@ class Bins:
             self._close()
             self._open = place
         self._bins[place] = _Bin(counts.ok, sum(counts.failed.values()))
-        add_latency(self._latency, latency)
+        add_sparse(self._latency, latency)
 
     def seconds(self) -> tuple[Second, ...]:
         """Return the bins in the form in which the engine reports a phase over time."""
@@ -84,16 +85,10 @@ class Bins:
         merged: dict[int, _Bin] = {}
         for place, one in self._bins.items():
             latency = merged[place // 2].latency.as_dict() if place // 2 in merged else {}
-            add_latency(latency, one.latency)
+            add_sparse(latency, one.latency)
             merged[place // 2] = _Bin(one.ok, one.failed, PackedCounts(latency))
         self._bins = merged
         self.width_s *= 2
         # The last bin stays open: it may be only half full.
         last = max(merged, default=-1)
         self._open, self._latency = last, merged[last].latency.as_dict() if merged else {}
-
-
-def add_latency(total: Sparse, part: Mapping[int, int]) -> None:
-    """Add counts to those of ``total``."""
-    for index, count in part.items():
-        total[index] = total.get(index, 0) + count

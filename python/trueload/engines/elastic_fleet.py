@@ -22,7 +22,7 @@ from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
-from trueload.protocol.fleet import Clock, LoadShare, Share, load_shares
+from trueload.protocol.fleet import Clock, Share, load_shares
 from trueload.protocol.plan import (
     Blob,
     Done,
@@ -121,15 +121,11 @@ class ElasticFleet(Fleet):
         found, self._coming_count = list(self._opening), len(self._living()) + 1
         for number, message in enumerate(found):
             if isinstance(message, Generate):
-                share = self._shares(self._coming_count, message.connections)[-1]
+                share = load_shares((1,) * self._coming_count, message.connections)[-1]
                 # Its random numbers must be none that others have drawn already.
                 own = message.model_copy(update={"seed": message.seed + len(self._members)})
                 found[number] = member.own_plan(own, share)
         return found
-
-    @staticmethod
-    def _shares(count: int, connections: int) -> tuple[LoadShare, ...]:
-        return load_shares((1,) * count, connections)
 
     # The thread that reads what the engines say.
 
@@ -217,8 +213,7 @@ class ElasticFleet(Fleet):
         if count != self._coming_count:
             self._drop("a host was lost meanwhile")
             return
-        connections = self._connections or count
-        shares = self._shares(count, connections)
+        shares = load_shares((1,) * count, self._connections or count)
         share_of = {each.index: share for each, share in zip(living, shares, strict=False)}
         at_ns = member.offset.to_engine(start_ns)
         begins = phase.model_copy(update={"at_ns": at_ns, "from_ns": from_ns})

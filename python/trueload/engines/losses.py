@@ -7,9 +7,10 @@ they are all hosts, the way from here. Then no host is blamed. Pure.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from trueload.grouping import grouped
 
 FRESH_S = 1.0  # hosts answer two or four times a second: one that was heard since then is there
 TOGETHER_S = 0.25  # by one cause hosts are lost within this time; their last lines may come later
@@ -78,9 +79,7 @@ def _shared(
     if named:
         yield Loss(tuple(host.index for host, _ in named), named[0][1], of_way=True)
     rest = [host for host in gone if not (host.cut and host.cut.names_way)]
-    of_way: defaultdict[str | None, list[LifeSign]] = defaultdict(list)
-    for host in rest:
-        of_way[ways.get(host.index)].append(host)
+    of_way = grouped(rest, lambda host: ways.get(host.index))
     if len(of_way) > 1 and not there and not named:
         yield _loss(rest, "all ", None, now_s)
         return

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trueload.engines.clock import Offset, SharedOffset
-from trueload.engines.engine import Engine
+from trueload.deadline import seconds_left
+from trueload.engines.clock import Comparison, Offset, Reading, SharedOffset
+from trueload.engines.engine import Engine, EngineError
 from trueload.engines.host_ticks import HostTicks
 from trueload.engines.losses import ChannelEnd
 from trueload.engines.merge import Span
-from trueload.engines.questions import Questions
 from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.fleet import Clock, LoadShare, Machine
-from trueload.protocol.plan import Generate, Measurement, Ready
+from trueload.protocol.fleet import AskClock, Clock, LoadShare
+from trueload.protocol.plan import Generate, Hello, Measurement, Ready
 from trueload.protocol.tick import Tick
 from trueload.units import NS_PER_S, format_duration
+
+COMPARED_AT_START = 8  # questions before anything is agreed: the quickest of them counts
+COMPARE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +47,13 @@ class HostReport:
     ``machine_number`` are one machine, those with the same ``network_number`` have one network.
     """
 
-    name: str
-    is_here: bool
-    version: str
-    machine: Machine
+    host: EngineHost
+    hello: Hello
     measurement: Measurement | None
     offset: Offset
     start_ns: int | None
     lost: str | None = None
     way_lost: bool = False
-    group: str | None = None
-    weight: int = 1
     told: HostTicks = field(default_factory=HostTicks)
     ready: Ready | None = None
     agreed_bound_ns: int | None = None
@@ -89,7 +89,9 @@ class Member:
         self.measurements: dict[str, Measurement] = {}
         self.told: defaultdict[str, HostTicks] = defaultdict(HostTicks)
         self._engine: Engine | None = None
-        self._questions = Questions()
+        self._comparison = Comparison()
+        self._asked_ns: dict[int, int] = {}
+        self._ids = itertools.count(1)
         self._agreed: dict[str, SharedOffset] = {}
         self._agreed_now: SharedOffset | None = None
 
@@ -117,7 +119,7 @@ class Member:
     def start(self) -> None:
         """Start the engine and compare clocks. Raises ``UserError``, ``EngineError``."""
         self._engine = Engine.start(self.host.place, lease=False)
-        self._questions.compare(self._engine)
+        self._compare_clocks()
         self.received_s = time.monotonic()
 
     def own_plan(self, plan: Generate, share: LoadShare) -> Generate:
@@ -138,13 +140,31 @@ class Member:
         )
 
     def ask_clock(self) -> None:
-        """Ask for its time, which also says that the front is alive. Raises ``EngineError``."""
-        self._questions.ask(self.engine)
+        """Ask for its time, which also says that the front is alive. Another thread may call this
+        than ``answer``. Raises ``EngineError``."""
+        number = next(self._ids)
+        self._asked_ns[number] = time.monotonic_ns()
+        self.engine.send(AskClock(id=number))
 
     def answer(self, clock: Clock, at_ns: int) -> None:
         """Note the answer to ``ask_clock``, received at ``at_ns`` of the front's clock."""
         self.compare_agreed()
-        self._questions.answer(clock, at_ns)
+        asked_ns = self._asked_ns.pop(clock.id, None)
+        if asked_ns is not None:
+            self._comparison.add(Reading(asked_ns, at_ns, clock.at_ns))
+
+    def _compare_clocks(self) -> None:
+        """Ask an engine that has just started until its clock is known. Raises ``EngineError``."""
+        deadline_s = time.monotonic() + COMPARE_S
+        while len(self._comparison) < COMPARED_AT_START:
+            self.ask_clock()
+            answer = self.engine.receive(seconds_left(deadline_s))
+            if not isinstance(answer, Clock):
+                received = (
+                    f"said '{answer.type}'" if answer else f"said nothing for {COMPARE_S:g} s"
+                )
+                raise EngineError("start", f"the engine {received} when asked for its clock")
+            self.answer(answer, time.monotonic_ns())
 
     def agree(self, phase_id: str, *, again: bool) -> int:
         """The offset that its engine is to convert times with in a phase: the one known now or, if
@@ -164,7 +184,9 @@ class Member:
     @property
     def offset(self) -> Offset:
         """The offset of its clock from the front's, now."""
-        return self._questions.offset
+        offset = self._comparison.offset(time.monotonic_ns())
+        assert offset is not None, "clocks are compared before anything else"
+        return offset
 
     def tell(self, tick: Tick) -> None:
         """Note a tick of its own, on the front's clock."""
@@ -200,20 +222,15 @@ class Member:
 
     def report(self, phase_id: str) -> HostReport:
         """What it did in a phase."""
-        hello = self.engine.hello
         agreed = self._agreed.get(phase_id)
         return HostReport(
-            name=self.name,
-            is_here=self.is_here,
-            version=hello.version,
-            machine=hello.machine,
+            host=self.host,
+            hello=self.engine.hello,
             measurement=self.measurements.get(phase_id),
             offset=self.offset,
             start_ns=self._began_ns(phase_id),
             lost=None if self.has_part_in(phase_id) else self.lost,
             way_lost=self.way_lost and not self.has_part_in(phase_id),
-            group=self.host.group,
-            weight=self.host.weight,
             told=self.told[phase_id],
             ready=self.ready,
             agreed_bound_ns=None if agreed is None else agreed.bound_ns,

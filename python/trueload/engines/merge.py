@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
+from trueload.grouping import grouped
 from trueload.protocol.connections import Connections, IdleClosed, Slots
 from trueload.protocol.fleet import MachineShares
 from trueload.protocol.lateness import Lateness, Stalls
@@ -192,9 +194,7 @@ def merge_lateness(parts: Sequence[Lateness]) -> Lateness:
 
 
 def _merge_stalls(stalls: Iterable[Stalls]) -> tuple[Stalls, ...]:
-    by_length: dict[int, list[Stalls]] = {}
-    for each in stalls:
-        by_length.setdefault(each.at_least_ns, []).append(each)
+    by_length = grouped(stalls, attrgetter("at_least_ns"))
     return tuple(add_up(by_length[ns], at_least_ns=ns) for ns in sorted(by_length))
 
 

@@ -97,7 +97,7 @@ class Roster(Closeable):
 
     def reports(self, phase_id: str) -> tuple[HostReport, ...]:
         found = [member.report(phase_id) for member in self._members]
-        machines, networks = numbers_of([report.machine for report in found])
+        machines, networks = numbers_of([report.hello.machine for report in found])
         return tuple(
             replace(report, machine_number=machine, network_number=network)
             for report, machine, network in zip(found, machines, networks, strict=True)

@@ -256,19 +256,23 @@ def _cpu_between(before: TreeSample, after: TreeSample) -> tuple[int, int, int]:
 
 
 def _saturation(before: TreeSample, after: TreeSample, cpu_ns: int, wall_ns: int) -> float | None:
-    busiest: float | None = None
-    cpus: set[int] = set()
+    busy_ns = [each.run_ns + each.wait_ns for each in threads_between(before, after)]
+    if not busy_ns:
+        return None
+    cpus = {cpu for process in after.processes.values() for cpu in process.cpus}
+    share = cpu_ns / (wall_ns * len(cpus)) if cpus else 0.0
+    return min(1.0, max(0.0, max(busy_ns) / wall_ns, share))
+
+
+def threads_between(before: TreeSample, after: TreeSample) -> list[ThreadSample]:
+    """Run and wait time of each thread between two samples."""
+    found = []
     for identity, process in after.processes.items():
-        cpus |= process.cpus
         earlier = before.processes.get(identity)
         for tid, thread in process.threads.items():
-            was = earlier.threads.get(tid) if earlier else None
-            busy_ns = thread.run_ns + thread.wait_ns - (was.run_ns + was.wait_ns if was else 0)
-            busiest = max(busiest or 0.0, busy_ns / wall_ns)
-    if busiest is None:
-        return None
-    share = cpu_ns / (wall_ns * len(cpus)) if cpus else 0.0
-    return min(1.0, max(busiest, share))
+            was = (earlier.threads.get(tid) if earlier else None) or ThreadSample(0, 0)
+            found.append(ThreadSample(thread.run_ns - was.run_ns, thread.wait_ns - was.wait_ns))
+    return found
 
 
 def read_process(pid: int) -> ProcessSample | None:

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 
-from trueload.machine.processes import all_pids, proc_text
+from trueload.machine.processes import all_pids, table_lines
 from trueload.machine.sock_diag import Address, tcp_listeners
 
 UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
@@ -45,11 +45,7 @@ def _listening(*, udp: bool = False) -> Iterable[tuple[Address, int, int]]:
 
 def _listening_by_tables(protocol: str, state: str) -> Iterator[tuple[Address, int, int]]:
     for table in (protocol, f"{protocol}6"):
-        try:
-            lines = proc_text(f"net/{table}").splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
+        for line in table_lines(f"net/{table}"):
             fields = line.split()
             if fields[3] == state:
                 address, _, hex_port = fields[1].partition(":")
@@ -130,11 +126,7 @@ def unix_listeners(path: str) -> set[int]:
 
 def _unix_listening() -> Iterator[tuple[str, int]]:
     """(name as bound, inode) of every listening Unix socket that has a name."""
-    try:
-        lines = proc_text("net/unix", "surrogateescape").splitlines()[1:]
-    except OSError:
-        return
-    for line in lines:
+    for line in table_lines("net/unix", "surrogateescape"):
         fields = line.split(maxsplit=7)
         if len(fields) == 8 and int(fields[3], 16) & UNIX_ACCEPTS:
             yield fields[7], int(fields[6])

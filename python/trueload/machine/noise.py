@@ -22,10 +22,10 @@ from trueload.machine.accounting import (
     NS_PER_S,
     TICK_NS,
     MachineSample,
-    ThreadSample,
     TreeSample,
     cpu_clock_ns,
     machine_sample,
+    threads_between,
     tick_doubt_ns,
     usage,
 )
@@ -131,7 +131,7 @@ def wait_of(
     tree's CPUs did apart from the tree, if known. ``throttled_ns`` is how long a CPU limit stopped
     the tree, which is not due to other processes. Pure.
     """
-    longest = max(_threads(before, after), key=lambda each: each.wait_ns, default=None)
+    longest = max(threads_between(before, after), key=lambda each: each.wait_ns, default=None)
     if longest is None:
         return None
     others_ns = used.others_ns
@@ -160,17 +160,6 @@ def beside(
         return None
     programs_ns = sum(after.cpus[cpu].programs_ns - before.cpus[cpu].programs_ns for cpu in named)
     return max(0, programs_ns - int(usage(first, last).cpu_s * NS_PER_S))
-
-
-def _threads(before: TreeSample, after: TreeSample) -> list[ThreadSample]:
-    """Run and wait time of each thread between two samples."""
-    found = []
-    for identity, process in after.processes.items():
-        earlier = before.processes.get(identity)
-        for tid, thread in process.threads.items():
-            was = (earlier.threads.get(tid) if earlier else None) or ThreadSample(0, 0)
-            found.append(ThreadSample(thread.run_ns - was.run_ns, thread.wait_ns - was.wait_ns))
-    return found
 
 
 def _family(sample: NoiseSample, roots: set[int]) -> set[tuple[int, int]]:

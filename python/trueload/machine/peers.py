@@ -16,10 +16,9 @@ import socket
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from trueload.machine.listeners import LISTEN_STATE, held_sockets, socket_owners
-from trueload.machine.processes import PROC, all_pids, family, read_parents
+from trueload.machine.processes import PROC, all_pids, family, read_parents, table_lines
 from trueload.machine.sock_diag import dump
 
 End = tuple[str, str]
@@ -117,11 +116,7 @@ def _namespace(pid: int) -> str:
 def _read_table(pid: int) -> _Table:
     table = _Table()
     for name in ("tcp", "tcp6"):
-        try:
-            lines = Path(f"{PROC}/{pid}/net/{name}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
+        for line in table_lines(f"{pid}/net/{name}"):
             _, near, far, state, _, _, _, _, _, inode, *_ = line.split(maxsplit=10)
             if state == LISTEN_STATE:
                 table.listening.append((_end(near), int(inode)))

@@ -23,6 +23,14 @@ def proc_text(path: str, errors: str = "replace") -> str:
         return file.readall().decode(errors=errors)
 
 
+def table_lines(path: str, errors: str = "replace") -> list[str]:
+    """The lines of a table below /proc without its heading; none if it cannot be read."""
+    try:
+        return proc_text(path, errors).splitlines()[1:]
+    except OSError:
+        return []
+
+
 def process_name(pid: int) -> str:
     """The process's name in the kernel, up to 15 characters; empty if the process has gone."""
     try:

@@ -93,12 +93,15 @@ class Exports:
         before = self._tallies[-KEPT:]
         self._tallies = (*before, tally)
 
-        def receive(progress: Progress) -> None:
-            self._tallies = (*before, self._tallies[-1].receive(progress))
-
         try:
             with shown as show:
-                yield _both(receive, show)
+
+                def receive(progress: Progress) -> None:
+                    self._tallies = (*before, self._tallies[-1].receive(progress))
+                    if show is not None:
+                        show(progress)
+
+                yield receive
         finally:
             self._tallies = (*before, self._tallies[-1].over())
 
@@ -109,17 +112,6 @@ class Exports:
             if outlet.thread.native_id is not None:
                 with contextlib.suppress(OSError):
                     os.sched_setaffinity(outlet.thread.native_id, cpus)
-
-
-def _both(receive: OnProgress, show: OnProgress | None) -> OnProgress:
-    if show is None:
-        return receive
-
-    def receive_and_show(progress: Progress) -> None:
-        receive(progress)
-        show(progress)
-
-    return receive_and_show
 
 
 @contextmanager

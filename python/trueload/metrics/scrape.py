@@ -7,13 +7,12 @@ It gets finished samples and never counts itself. A client that sends or takes n
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 from wsgiref.simple_server import WSGIRequestHandler
 
@@ -40,10 +39,6 @@ class Collector:
 
     def __init__(self, tallies: Tallies) -> None:
         self._tallies = tallies
-
-    def describe(self) -> Iterable[Written]:
-        """Return nothing: there may be no trial yet."""
-        return ()
 
     def collect(self) -> Iterator[Written]:
         return map(written, make_families(self._tallies()))
@@ -113,29 +108,21 @@ class ScrapeOutlet:
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         """Yield the library's answer with its length; notes which tallies have been sent."""
-        with self._one_more():
-            yield from self._answer_whole(environ, start_response)
-
-    @contextlib.contextmanager
-    def _one_more(self) -> Iterator[None]:
         with self._answers_end:
             self._answering += 1
         try:
-            yield
+            tallies = self._tallies()
+            started: list[Any] = []
+            (body,) = self._app(environ, lambda *words: started.extend(words))
+            status, headers = started
+            start_response(status, [*headers, ("Content-Length", str(len(body)))])
+            yield body
+            if environ["REQUEST_METHOD"] == "GET":
+                self._answered = tallies
         finally:
             with self._answers_end:
                 self._answering -= 1
                 self._answers_end.notify_all()
-
-    def _answer_whole(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        tallies = self._tallies()
-        started: list[Any] = []
-        (body,) = self._app(environ, lambda *words: started.extend(words))
-        status, headers = started
-        start_response(status, [*headers, ("Content-Length", str(len(body)))])
-        yield body
-        if environ["REQUEST_METHOD"] == "GET":
-            self._answered = tallies
 
 
 class Handler(WSGIRequestHandler):

@@ -52,13 +52,8 @@ class PhaseTally:
 
     def following(self) -> PhaseTally:
         """Return the state at the start of another window of the same session."""
-        return PhaseTally(
-            before=self.totals,
-            latency_before=self.latency,
-            latency=self.latency,
-            service_before=self.service,
-            service=self.service,
-        )
+        times = {"latency_before": self.latency, "service_before": self.service}
+        return replace(self, before=self.totals, now={}, **times)
 
     def receive(self, tick: Tick) -> PhaseTally:
         """Return the state after one more tick."""

@@ -103,53 +103,6 @@ class Place(Protocol):
         ...
 
 
-class WrappedChannel(Channel):
-    """A channel by way of a process on this machine: does what the process's channel does. Only its
-    end may be told differently, by ``_closed``."""
-
-    def __init__(self, process: Channel) -> None:
-        self._process = process
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def send(self, line: bytes, timeout_s: float) -> None:
-        self._process.send(line, timeout_s)
-
-    def read_line(self, timeout_s: float) -> bytes | None:
-        try:
-            return self._process.read_line(timeout_s)
-        except LineTooLongError:
-            raise
-        except ChannelClosedError as error:
-            raise self._closed(error) from error
-
-    def divert(self, sink: Sink) -> None:
-        def hand_on(line: bytes | ChannelClosedError) -> None:
-            if isinstance(line, ChannelClosedError) and not isinstance(line, LineTooLongError):
-                line = self._closed(line)
-            sink(line)
-
-        self._process.divert(hand_on)
-
-    def close_input(self) -> None:
-        self._process.close_input()
-
-    def wait(self, timeout_s: float) -> int | None:
-        return self._process.wait(timeout_s)
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def log_tail(self) -> str:
-        return self._process.log_tail()
-
-    def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
-        """The error for a channel that has ended."""
-        return error
-
-
 @dataclass(frozen=True)
 class EngineHost:
     """A place, and what an engine may use there. ``cpus`` None and empty ``local_addresses`` leave

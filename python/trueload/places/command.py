@@ -18,18 +18,19 @@ from pathlib import Path
 
 from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, CutOffError, WrappedChannel
+from trueload.places import ChannelClosedError, CutOffError
 from trueload.places.copying import Copying, run_fed
 from trueload.places.host_facts import Host, ScriptResult, check_host, parse_host
-from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ssh import refusals, scripts
+from trueload.places.ssh.channel import RemoteChannel
 from trueload.text import signal_text
 
 PROBE_S = 20.0  # a cluster's API may be slow
 COPY_S = 300.0
 KILL_S = 2.0
 ONCE_CHARS = 8
+HINT = "install it, or correct the command behind exec:"
 NOT_FOUND = (126, 127)  # exit codes of a shell for what it cannot run
 
 # Arguments: the kept name, and the loader or nothing. Reads one line, and prints whether that came
@@ -89,20 +90,15 @@ class CommandPlace(Closeable):
 
     def _attempt(self, script: str, *arguments: str) -> None:
         argv = self.script(script, *arguments)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(UserError):
             run_fed(argv, b"", Copying(), timeout_s=KILL_S)
 
     def _run(
         self, script: str, *arguments: str, data: bytes, copying: Copying, timeout_s: float
     ) -> ScriptResult:
         """Run a script to its end, with ``data`` as its input. Raises ``UserError``."""
-        try:
-            return run_fed(self.script(script, *arguments), data, copying, timeout_s=timeout_s)
-        except OSError as error:
-            raise UserError(
-                f"{self._argv[0]} cannot be started: {error.strerror}",
-                "install it, or correct the command behind exec:",
-            ) from error
+        argv = self.script(script, *arguments)
+        return run_fed(argv, data, copying, timeout_s=timeout_s, hint=HINT)
 
     def refusal(self, what: str, output: str = "") -> UserError:
         """The error for a host that cannot be used now, with the last line of the output."""
@@ -167,23 +163,13 @@ class CommandPlace(Closeable):
         return f"name a folder there that is writable: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
 
 
-class CommandChannel(WrappedChannel):
+class CommandChannel(RemoteChannel):
     """A program on the host, connected through the local process of the command."""
 
     def __init__(self, place: CommandPlace, kept_name: str, arguments: Sequence[str]) -> None:
-        """Start the program. Raises ``UserError``, ``OSError``."""
         self._place = place
         self._kept_name = kept_name
-        super().__init__(LocalChannel(place.script(scripts.RUN_AND_TELL, kept_name, *arguments)))
-        try:
-            self._pid = self._receive_pid()
-        except BaseException:
-            super().kill()
-            raise
-
-    @property
-    def pid(self) -> int:
-        return self._pid
+        super().__init__(place.script(scripts.RUN_AND_TELL, kept_name, *arguments))
 
     def wait(self, timeout_s: float) -> int | None:
         code = super().wait(timeout_s)
@@ -203,7 +189,7 @@ class CommandChannel(WrappedChannel):
 
     def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
         """The error for the end: the command's own, unless the program has ended."""
-        code, log = self._process.wait(KILL_S), self._process.log_tail()
+        code, log = super().wait(KILL_S), super().log_tail()
         if code is None:
             how = f"runs on, but: {error}"
         elif code < 0:
@@ -215,12 +201,8 @@ class CommandChannel(WrappedChannel):
             how = f"ended with exit code {code}{f': {last}' if last else ''}"
         return CutOffError(f"the command here, `{self._place.command} …`, {how}")
 
-    def _receive_pid(self) -> int:
-        try:
-            text = scripts.receive_mark(self._process.read_line, scripts.START_S, [])
-        except ChannelClosedError as error:
+    def _not_started(self, *, has_ended: bool) -> UserError:
+        if has_ended:
             ended = f"has not started the engine: the command ended with {super().wait(KILL_S)}"
-            raise self._place.refusal(ended, self.log_tail()) from error
-        if text is None or not text.isdigit():
-            raise self._place.refusal(f"has not started the engine within {scripts.START_S:g} s")
-        return int(text)
+            return self._place.refusal(ended, self.log_tail())
+        return self._place.refusal(f"has not started the engine within {scripts.START_S:g} s")

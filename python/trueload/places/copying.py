@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, runtime_checkable
 
+from trueload.errors import UserError
 from trueload.places.host_facts import ScriptResult
 from trueload.units import counted
 
@@ -89,16 +90,19 @@ class Preparable(Protocol):
 
 
 def run_fed(
-    argv: Sequence[str], data: bytes, copying: Copying, *, timeout_s: float
+    argv: Sequence[str], data: bytes, copying: Copying, *, timeout_s: float, hint: str = ""
 ) -> ScriptResult:
-    """Run a process to its end, with ``data`` as its input. Raises ``CalledOffError``,
-    ``OSError``."""
+    """Run a process to its end, with ``data`` as its input. Raises ``CalledOffError``, and
+    ``UserError`` with the hint if it cannot be started."""
     deadline_s = time.monotonic() + timeout_s
     # Files, not pipes: nobody reads while it runs, and a full pipe would block it.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=out, stderr=err, process_group=0, bufsize=0
-        )
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=out, stderr=err, process_group=0, bufsize=0
+            )
+        except OSError as error:
+            raise UserError(f"{argv[0]} cannot be started: {error.strerror}", hint) from error
         try:
             code = _feed(process, data, copying, deadline_s)
         finally:

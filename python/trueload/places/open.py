@@ -110,7 +110,7 @@ def prepare(
     missing: list[Preparable] = [place for place in places if isinstance(place, Preparable)]
     while missing:
         is_patient = wait is not None or least is not None
-        tried = _prepare_once(missing, program, announce, stopped, is_patient)
+        tried = _prepare_once(missing, program, Copying(announce), stopped, is_patient)
         missing = [place for place, error in tried if error is not None]
         error = next((error for _, error in tried if error is not None), None)
         here = len(places) - len(missing)
@@ -126,13 +126,12 @@ def prepare(
 def _prepare_once(
     places: Sequence[Preparable],
     program: Path,
-    announce: Callable[[str], object],
+    copying: Copying,
     stopped: Callable[[], bool],
     is_patient: bool,
 ) -> list[tuple[Preparable, HostError | None]]:
     """Prepare places in parallel. Return the error of each that is not there yet, if the caller is
     patient; every other error is raised, as in ``prepare``."""
-    copying = Copying(announce)
 
     def attempt(place: Preparable) -> HostError | None:
         try:
@@ -146,7 +145,7 @@ def _prepare_once(
     pool = ThreadPoolExecutor(min(AT_ONCE_MAX, len(places)), "prepare")
     try:
         todo = [pool.submit(attempt, place) for place in places]
-        _watch(todo, copying, announce, stopped)
+        _watch(todo, copying, stopped)
         failed = next((each for each in todo if each.done() and each.exception()), None)
         if failed is not None:
             failed.result()
@@ -158,10 +157,7 @@ def _prepare_once(
 
 
 def _watch(
-    todo: Sequence[Future[HostError | None]],
-    copying: Copying,
-    announce: Callable[[str], object],
-    stopped: Callable[[], bool],
+    todo: Sequence[Future[HostError | None]], copying: Copying, stopped: Callable[[], bool]
 ) -> None:
     """Wait until all have ended or one has failed, and announce now and then what is copied."""
     told_s = time.monotonic()
@@ -173,7 +169,7 @@ def _watch(
         if time.monotonic() - told_s >= TELL_EVERY_S:
             told_s = time.monotonic()
             if (line := copying.line()) is not None:
-                announce(line)
+                copying.announce(line)
 
 
 @dataclass(frozen=True)

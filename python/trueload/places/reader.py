@@ -9,20 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import socket
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import IO, NamedTuple
 
 READ_BYTES = 2**16
 FULL_S = 0.02  # until one that takes nothing more is asked again
-
-
-class File(Protocol):
-    """A pipe or a socket, open for reading."""
-
-    def fileno(self) -> int: ...
-
-    def close(self) -> None: ...
 
 
 class Pipe(NamedTuple):
@@ -30,7 +23,7 @@ class Pipe(NamedTuple):
     nothing is read while ``is_full``. After the last bytes the file is closed, and ``end`` called,
     in a thread of its own: it may look for the reason."""
 
-    file: File
+    file: IO[bytes] | socket.socket
     add: Callable[[bytes], bool]
     end: Callable[[], None]
     is_full: Callable[[], bool] = lambda: False

@@ -8,15 +8,27 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Generate, Measurement, Ready
 from trueload.protocol.sums import add_up
 from trueload.protocol.tick import Counts
 from trueload.record.sample import Sample
+
+Declared = TypeVar("Declared")
+
+
+def declared(package: str, path: Iterable[str], kind: type[Declared]) -> list[Declared]:
+    """Return what all modules of a package declare of this kind, module by module."""
+    names = sorted(each.name for each in pkgutil.iter_modules(path))
+    modules = [importlib.import_module(f"{package}.{name}") for name in names]
+    found = [value for module in modules for value in vars(module).values()]
+    return [value for value in found if isinstance(value, kind)]
 
 
 @dataclass

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
+from trueload.grouping import grouped
 from trueload.record import figures
 from trueload.record.schema import Host, HostGroup
 
@@ -15,14 +17,9 @@ def make_groups(hosts: Sequence[Host]) -> tuple[HostGroup, ...]:
     """
     if all(host.group is None for host in hosts):
         return ()
-    return tuple(_group(name, members) for name, members in by_group(hosts).items())
-
-
-def by_group(hosts: Sequence[Host]) -> dict[str | None, list[Host]]:
-    found: dict[str | None, list[Host]] = {}
-    for host in hosts:
-        found.setdefault(host.group, []).append(host)
-    return found
+    return tuple(
+        _group(name, members) for name, members in grouped(hosts, attrgetter("group")).items()
+    )
 
 
 def _group(name: str | None, members: Sequence[Host]) -> HostGroup:

@@ -159,12 +159,8 @@ class Sample:
         return found.value, found.above
 
 
-def sample(encoded: str | None, slower: int = 0, stalls: tuple[StallGroup, ...] = ()) -> Sample:
-    return _decoded(encoded, slower, stalls)
-
-
 @lru_cache(maxsize=16)  # in a closed loop several are the same, and each is needed several times
-def _decoded(encoded: str | None, slower: int, stalls: tuple[StallGroup, ...]) -> Sample:
+def sample(encoded: str | None, slower: int = 0, stalls: tuple[StallGroup, ...] = ()) -> Sample:
     return Sample(decode_histogram(encoded), slower, stalls)
 
 

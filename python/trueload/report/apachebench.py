@@ -22,13 +22,9 @@ _WIDTH = 24
 
 def report_text(tables: Iterable[LoadTable]) -> str:
     """Return a block for every row that has figures of ab; empty if none has."""
-    blocks = [block for table in tables for block in table_blocks(table)]
+    rows = (summary for table in tables for summary in table.everything)
+    blocks = [block for summary in rows if (block := summary_block(summary))]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n" if blocks else ""
-
-
-def table_blocks(table: LoadTable) -> list[list[str]]:
-    """Return the blocks of one load, in the order of its table."""
-    return [block for summary in table.everything if (block := summary_block(summary))]
 
 
 def summary_block(summary: Summary) -> list[str]:

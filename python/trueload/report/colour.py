@@ -27,6 +27,14 @@ def write_lines(stream: TextIO, lines: Sequence[str]) -> None:
     stream.flush()
 
 
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal; a closed stream is none."""
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
 def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
     """Whether a stream should have colours.
 
@@ -36,11 +44,7 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
         return False
     if environ.get("CLICOLOR_FORCE", "0") != "0":
         return True
-    try:
-        on_terminal = stream.isatty()
-    except ValueError:  # closed
-        return False
-    return on_terminal and environ.get("CLICOLOR") != "0" and environ.get("TERM") != "dumb"
+    return is_terminal(stream) and environ.get("CLICOLOR") != "0" and environ.get("TERM") != "dumb"
 
 
 def painted(lines: Sequence[str]) -> list[str]:

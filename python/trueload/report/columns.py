@@ -14,7 +14,7 @@ from typing import Any
 from trueload import repetitions
 from trueload.record.bound import at_least, verdict_text
 from trueload.report.grid import Grid
-from trueload.report.sheets import Sheet, grid_sheet
+from trueload.report.sheets import Sheet, at, grid_sheet
 from trueload.suites.figures import SHOWN_RANKS, Figures
 from trueload.suites.plan import PlannedLoad
 from trueload.suites.summary import Summary
@@ -99,19 +99,14 @@ def verdict_of(summary: Summary) -> str:
     return verdict_text(summary.verdict or summary.outcome, summary.lower_bound)
 
 
-def _figure(name: str, part: str = "") -> Callable[[Row], Any]:
+def _figure(path: str) -> Callable[[Row], Any]:
     """A field of the figures, or of one of their parts."""
-
-    def read(row: Row) -> Any:
-        found = getattr(row.figures, part) if part and row.figures is not None else row.figures
-        return getattr(found, name, None)
-
-    return read
+    return at(f"figures.{path}")
 
 
-def _score(name: str, part: str = "") -> Callable[[Row], str | None]:
+def _score(path: str) -> Callable[[Row], str | None]:
     """A figure that may be a lower bound, marked so."""
-    read = _figure(name, part)
+    read = _figure(path)
 
     def show(row: Row) -> str | None:
         found = read(row)
@@ -165,7 +160,7 @@ def _connections(row: Row) -> int | None:
     pools = row.summary.cell.load.pools
     if pools is None or not pools.streams:
         return None
-    found: int | None = _figure("connections_open_peak", "client")(row)
+    found: int | None = _figure("client.connections_open_peak")(row)
     return found
 
 
@@ -297,28 +292,18 @@ SERVERS = Kind(
     published=len(PUBLISHED),
     named=len(NAMES) - 1,
 )
+MOST_CLIENTS = Column("clients", _most_clients)
+MEDIAN, P95 = (Column(name, _time(rank, 1)) for name, rank in (("median", "p50"), ("p95", "p95")))
+LOST = Column("lost", _figure("carried.lost"), format_cell)
 BROADCASTS = Kind(
     columns=(
-        *NAMES,
-        Column("clients", _most_clients),
-        INTERVAL,
-        Column("median", _time("p50", decimals=1)),
-        Column("p95", _time("p95", decimals=1)),
-        Column("deliveries/s", _figure("deliveries_per_s", "carried"), format_cell),
-        Column("lost", _figure("lost", "carried"), format_cell),
-        Column("memory/client", _figure("bytes_per_connection", "carried"), format_size),
-        RANK,
-        CPU,
-        MEMORY,
-        VERDICT,
+        *(*NAMES, MOST_CLIENTS, INTERVAL, MEDIAN, P95),
+        Column("deliveries/s", _figure("carried.deliveries_per_s"), format_cell),
+        LOST,
+        Column("memory/client", _figure("carried.bytes_per_connection"), format_size),
+        *(RANK, CPU, MEMORY, VERDICT),
     ),
-    brief=(
-        *(SUBJECT, Column("clients", _most_clients), RANK, INTERVAL),
-        Column("median", _time("p50", decimals=1)),
-        Column("p95", _time("p95", decimals=1)),
-        Column("lost", _figure("lost", "carried"), format_cell),
-        *(CPU, MEMORY, WORD),
-    ),
+    brief=(SUBJECT, MOST_CLIENTS, RANK, INTERVAL, MEDIAN, P95, LOST, CPU, MEMORY, WORD),
     spare=("memory", "median", "interval", "CPU"),
     width=80,
     csv=(*RANKS, _load("step", lambda load: load.connections), CORES, LOWER_BOUND, WHY),
@@ -337,11 +322,11 @@ OF_STREAMS = (
     _optional("permitted", lambda load: (load.pools and load.pools.max_streams) or None),
 )
 RATE_OF_CLIENT = (
-    Column("Req/sec", _figure("goodput_per_s", "client"), format_cell),
-    Column("Error %", _figure("error_share", "client"), lambda share: f"{share * 100:.1f}"),
+    Column("Req/sec", _figure("client.goodput_per_s"), format_cell),
+    Column("Error %", _figure("client.error_share"), lambda share: f"{share * 100:.1f}"),
 )
-COST = Column("CPU/req", _figure("cpu_us_per_request", "client"), lambda us: f"{us:.1f} us")
-SHARE = Column("share", _figure("ceiling_share", "client"), _percent)
+COST = Column("CPU/req", _figure("client.cpu_us_per_request"), lambda us: f"{us:.1f} us")
+SHARE = Column("share", _figure("client.ceiling_share"), _percent)
 CLIENTS = Kind(
     columns=(
         replace(SUBJECT, heading="Client"),
@@ -354,12 +339,12 @@ CLIENTS = Kind(
         INTERVAL,
         COST,
         MEMORY,
-        Column("peak", _figure("requests_open_peak", "client")),
-        Column("mean", _figure("requests_open_mean", "client"), format_cell),
-        Column("opened", _figure("opened", "client")),
+        Column("peak", _figure("client.requests_open_peak")),
+        Column("mean", _figure("client.requests_open_mean"), format_cell),
+        Column("opened", _figure("client.opened")),
         Column("connections", _connections, optional=True),
-        Column("pool ceiling", _figure("pool_ceiling_per_s", "client"), format_cell),
-        Column("ceiling", _figure("ceiling_per_s", "client"), format_cell),
+        Column("pool ceiling", _figure("client.pool_ceiling_per_s"), format_cell),
+        Column("ceiling", _figure("client.ceiling_per_s"), format_cell),
         SHARE,
         VERDICT,
     ),

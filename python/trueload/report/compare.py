@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from trueload.compare.difference import CLAIMS, Ratio
 from trueload.compare.trials import Comparison, RowCompared
+from trueload.grouping import grouped
 from trueload.record.bound import verdict_text
 from trueload.record.certainty import SIGNS
 from trueload.record.figures import label
@@ -55,10 +56,10 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
     )
 
 
-def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid:
+def ratio_grid(found: Sequence[Ratio]) -> Grid:
     """Return a table with one metric per row."""
     rows = tuple(map(ratio_cells, found))
-    return Grid(header, rows, marks=tuple(each.word for each in found))
+    return Grid(HEADER, rows, marks=tuple(each.word for each in found))
 
 
 def brief_lines(found: Sequence[Ratio]) -> list[str]:
@@ -66,10 +67,8 @@ def brief_lines(found: Sequence[Ratio]) -> list[str]:
     rows = [(*(_brief(cell) for cell in ratio_cells(each)[:-1]), each.word) for each in found]
     kinds = {each.within.kind for each in found if each.within is not None}
     header = ("metric", "A", "B", "B / A", kinds.pop() if len(kinds) == 1 else "interval", "B is")
-    reasons: dict[str, list[str]] = {}
-    for each in found:
-        reasons.setdefault(f"{each.word}: {each.why}" if each.why else "", []).append(each.metric)
-    told = [f"{', '.join(map(label, named))} {why}" for why, named in reasons.items() if why]
+    reasons = grouped((each for each in found if each.why), lambda each: f"{each.word}: {each.why}")
+    told = [f"{', '.join(label(e.metric) for e in some)} {why}" for why, some in reasons.items()]
     return [
         *text_lines(Grid(header, tuple(rows))),
         *(line for text in told for line in folded(plain(text))),
@@ -184,7 +183,8 @@ def _cases(comparison: Comparison) -> Iterator[Case]:
     for row in comparison.rows:
         if row in comparison.spoiled:
             kind: Kind = "skipped" if comparison.rulings else "error"
-            yield Case(row.name, "verdict", kind, _spoiled_text(row))
+            side = "base" if row.new_verdict != "invalid" else "new"
+            yield Case(row.name, "verdict", kind, f"the {side} run is invalid")
         for found in row.ratios:
             cells = zip(HEADER, ratio_cells(found), strict=True)
             text = ", ".join(f"{name} {cell}" for name, cell in cells)
@@ -196,10 +196,6 @@ def _cases(comparison: Comparison) -> Iterator[Case]:
         yield Case(each.row, name, RULED[ruling.state], each.sentence(), kept)
     for name in (*comparison.only_base, *comparison.only_new):
         yield Case(name, "row", "skipped", "only one of the two runs has it")
-
-
-def _spoiled_text(row: RowCompared) -> str:
-    return f"the {'base' if row.new_verdict != 'invalid' else 'new'} run is invalid"
 
 
 def _json(compared: ShownComparison) -> str:
@@ -239,18 +235,9 @@ def worst_verdict(comparison: Comparison) -> str:
 
 def row_json(row: RowCompared) -> dict[str, Any]:
     """Return one row; what is infinite or unknown is null."""
-    return {
-        "name": row.name,
-        "verdict": row.verdict,
-        "base_verdict": row.base_verdict,
-        "new_verdict": row.new_verdict,
-        "base_lower_bound": row.base_lower_bound,
-        "new_lower_bound": row.new_lower_bound,
-        "base_trials": row.base_trials,
-        "new_trials": row.new_trials,
-        "primary": row.primary,
-        "ratios": [ratio_json(each) for each in row.ratios],
-    }
+    fields = {name: value for name, value in vars(row).items() if name != "rulings"}
+    ratios = [ratio_json(each) for each in row.ratios]
+    return {"name": row.name, "verdict": row.verdict, **fields, "ratios": ratios}
 
 
 def ratio_json(found: Ratio) -> dict[str, Any]:

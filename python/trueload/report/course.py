@@ -8,14 +8,14 @@ at a new maximum. They cost as much as all the rest, while a measurement runs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trueload.protocol.cpu_time import CpuTime, cpus_of
 from trueload.protocol.tick import Counts, Tick, Track
 from trueload.record import figures
 from trueload.record.figures import Sample
-from trueload.stats import Distribution, Quantile
+from trueload.stats import Distribution, Quantile, add_sparse
 from trueload.trial.spec import DRAIN, HostTick, Progress
 
 RECENT_TICKS = 5  # about a second
@@ -50,7 +50,7 @@ class TrackCourse:
         return (self.p99.value if self.p99 is not None else None) or 0
 
     def receive(self, track: Track) -> None:
-        _add(self.latency, track.latency)
+        add_sparse(self.latency, track.latency)
         self.failed += track.failed
 
     def sum_up(self) -> None:
@@ -89,7 +89,7 @@ class Course:
             return
         for host in progress.hosts():
             self._receive_host(host)
-        _add(self.latency, tick.latency)
+        add_sparse(self.latency, tick.latency)
         self.tracks += (TrackCourse() for _ in tick.tracks[len(self.tracks) :])
         for course, track in zip(self.tracks, tick.tracks, strict=False):
             course.receive(track)
@@ -164,11 +164,6 @@ def recent_service(recent: Sequence[Tick]) -> Distribution:
     """Return the times from the actual send; an unsent request has no service time yet."""
     failed = max(0, figures.failed(recent[-1].counts) - figures.failed(recent[0].counts))
     return figures.of_sparse([tick.service for tick in recent], failed).figures
-
-
-def _add(total: dict[int, int], part: Mapping[int, int]) -> None:
-    for index, count in part.items():
-        total[index] = total.get(index, 0) + count
 
 
 def _waiting(counts: Counts, *, is_open: bool) -> int:

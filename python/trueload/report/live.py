@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
-from typing import Protocol, TextIO
+from typing import Protocol
 
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
 from trueload.record.schema import Record
+from trueload.report.colour import is_terminal as is_terminal
 from trueload.report.course import Course
 from trueload.report.heading import Heading
 from trueload.report.progress_log import progress_logger
@@ -28,14 +29,6 @@ from trueload.text import plain
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
 STOP_KEYS = b"qQ"
-
-
-def is_terminal(stream: TextIO) -> bool:
-    """Whether a stream is a terminal; a closed stream is none."""
-    try:
-        return stream.isatty()
-    except ValueError:
-        return False
 
 
 NO_LABELS: Mapping[str, str] = {}

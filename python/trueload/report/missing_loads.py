@@ -6,9 +6,11 @@ reader wants to see it once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from trueload.grouping import grouped
 from trueload.store.rows import Outcome
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.summary import Summary
@@ -42,12 +44,8 @@ def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) ->
 
     ``everything`` has all rows of the subjects.
     """
-    of: dict[str, int] = {}
-    for each in everything:
-        of[each.cell.subject.name] = of.get(each.cell.subject.name, 0) + 1
-    alike: dict[tuple[str, Outcome, str], list[Summary]] = {}
-    for each in summaries:
-        alike.setdefault((each.cell.subject.name, each.outcome, each.why), []).append(each)
+    of = Counter(each.cell.subject.name for each in everything)
+    alike = grouped(summaries, lambda each: (each.cell.subject.name, each.outcome, each.why))
     return [
         MissingLoads(name, outcome, why, tuple(row.cell.load.title for row in rows), of[name])
         for (name, outcome, why), rows in alike.items()

@@ -14,7 +14,7 @@ from typing import Any
 from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.figures import BRIEF, PERCENTILES, SHOWN
-from trueload.record.schema import REPORTED_STATUSES, Check, Host, Record
+from trueload.record.schema import REPORTED_STATUSES, Host, Record
 from trueload.report.account import Column, Type, times_columns
 from trueload.report.accounts import ACCOUNTS
 from trueload.report.accounts.deliveries import DELIVERIES
@@ -40,7 +40,7 @@ COUNTS = ("scheduled", "unsent", "issued", "ok", "stale")
 RATES = ("ok_per_s", "bytes_in_per_s", "bytes_out_per_s")
 
 
-def _at(path: str) -> Callable[[Any], Any]:
+def at(path: str) -> Callable[[Any], Any]:
     """Read ``server.cpu_s``; None if there is no server."""
 
     def read(found: Any) -> Any:
@@ -54,7 +54,7 @@ def _at(path: str) -> Callable[[Any], Any]:
 def _columns(paths: Mapping[str, str] | Iterable[str], type_: Type = "int") -> tuple[Column, ...]:
     """Columns of fields by their paths, or with the names of the fields."""
     named = paths if isinstance(paths, Mapping) else {path.split(".")[-1]: path for path in paths}
-    return tuple(Column(name, _at(path), type_) for name, path in named.items())
+    return tuple(Column(name, at(path), type_) for name, path in named.items())
 
 
 def _by_class(counts: Mapping[str, int] | None) -> str:
@@ -72,12 +72,8 @@ def _few(names: Callable[[Distribution], Iterable[str]]) -> Callable[[Record], s
 
 
 def _checks(of: Record | Host) -> str:
-    return "; ".join(map(check_text, (c for c in of.checks if c.status in REPORTED_STATUSES)))
-
-
-def check_text(check: Check) -> str:
-    """Return a check in one line: ``warn noise: other processes took …``."""
-    return f"{check.status} {check.name}: {check.why}"
+    told = (each for each in of.checks if each.status in REPORTED_STATUSES)
+    return "; ".join(f"{each.status} {each.name}: {each.why}" for each in told)
 
 
 FAILED = (

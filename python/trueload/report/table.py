@@ -51,11 +51,6 @@ def best_grid(table: LoadTable) -> Grid:
     return columns.SERVERS.grid([Row(s, s.best, "best") for s in rows], columns.PUBLISHED)
 
 
-def by_subject(table: LoadTable) -> dict[str, Summary]:
-    """The rows of a load, by the names of their subjects."""
-    return {summary.cell.subject.name: summary for summary in table.everything}
-
-
 def beside_grid(ours: Mapping[str, Summary], published: PublishedTable) -> Grid:
     """Published figures and ours, in thousand requests per second."""
     rows = []
@@ -156,8 +151,9 @@ def _sections(table: LoadTable, published: bool, without: Container[str]) -> Ite
     ):
         if notes:
             yield _Section(title, lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
+    of_subject = {summary.cell.subject.name: summary for summary in table.everything}
     for each in table.published:
-        beside = beside_grid(by_subject(table), each)
+        beside = beside_grid(of_subject, each)
         yield _Section(beside.title, beside)
 
 

@@ -18,7 +18,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from trueload.closeable import Closeable
 from trueload.errors import UserError
@@ -169,32 +169,20 @@ class Store(Closeable):
         self, run: Run, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
     ) -> Row:
         """Add a measured row. On disk when this returns."""
-        return self._add(run, key, labels, outcome="measured", record=record)
+        return self.add_row(run, "measured", None, key=key, labels=labels, record=record)
 
     def add_row(
         self,
         run: Run,
-        outcome: Literal["skipped", "failed", "unsupported"],
-        reason: str,
+        outcome: Outcome,
+        reason: str | None,
         *,
         key: str = "",
         labels: Mapping[str, str] | None = None,
         detail: str | None = None,
-    ) -> Row:
-        """Add a row that was not measured, with its reason. On disk when this returns."""
-        return self._add(run, key, labels, outcome=outcome, reason=reason, detail=detail)
-
-    def _add(
-        self,
-        run: Run,
-        key: str,
-        labels: Mapping[str, str] | None,
-        *,
-        outcome: Outcome,
-        reason: str | None = None,
-        detail: str | None = None,
         record: Record | None = None,
     ) -> Row:
+        """Add a row, with its reason if it was not measured. On disk when this returns."""
         with self._writing() as db:
             now = self._run_by_seq(run.seq)
             if now.state == "deleted":

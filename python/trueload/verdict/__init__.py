@@ -9,51 +9,34 @@ compute function, in any module of this package, and add its limits to docs/verd
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from trueload.record.account import declared
 from trueload.record.schema import Bounds, Check, Direction, Record, Verdict
 from trueload.verdict.common import ANYTHING, SERVES_MORE, Definition, Moves, is_open
 from trueload.verdict.flow import offered_per_s, sent_per_s
-from trueload.verdict.generator_share import GeneratorShare, generator_shares
+from trueload.verdict.generator_share import generator_shares
 from trueload.verdict.hosts import SEVERITY, with_hosts
 from trueload.verdict.limit import estimate_per_s
 from trueload.verdict.machine import GENERATOR_FULL
-from trueload.verdict.slots import jain_index, starvation_ns, starved
 
 __all__ = [
     "CHECKS",
     "GENERATOR_FULL",
     "SEVERITY",
-    "GeneratorShare",
     "decide",
     "generator_shares",
     "is_lower_bound",
-    "jain_index",
     "judge",
     "offered_per_s",
     "sent_per_s",
-    "starvation_ns",
-    "starved",
     "worst_checks",
 ]
 
 
-def _declared() -> list[Definition]:
-    """Return the definitions of all modules of this package."""
-    modules = [
-        importlib.import_module(f"{__name__}.{each.name}")
-        for each in pkgutil.iter_modules(__path__)
-    ]
-    found = [value for module in modules for value in vars(module).values()]
-    return [value for value in found if isinstance(value, Definition)]
-
-
-CHECKS: dict[str, Definition] = {
-    each.name: each for each in sorted(_declared(), key=lambda each: each.order)
-}
+_DECLARED = declared(__name__, __path__, Definition)
+CHECKS = {each.name: each for each in sorted(_DECLARED, key=lambda each: each.order)}
 """All checks by name, in the order of listing."""
 
 
@@ -64,7 +47,7 @@ def judge(record: Record) -> Record:
     """Return the record with its checks and the verdict that follows from them."""
     checks = tuple(each.check(record) for each in CHECKS.values())
     if record.client is None:
-        checks = with_hosts(checks, record.hosts)
+        checks = tuple(with_hosts(check, record.hosts) for check in checks)
     decided = {"verdict": decide(checks), "lower_bound": is_lower_bound(checks)}
     bounds = bounds_of(record, checks)
     estimate = {"estimate_per_s": estimate_per_s(record, bounds)}

@@ -16,6 +16,7 @@ from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import (
     HIDDEN_WAITS,
     NOTHING,
+    ONLY_OF_CLIENTS,
     Definition,
     Finding,
     graded,
@@ -267,13 +268,6 @@ LEDGER = Definition(
 )
 
 
-def check_both_ends(record: Record) -> Finding:
-    """Return n/a: only a client's claim can be compared with the reference server's counts."""
-    return not_applicable(
-        "this check is for HTTP clients under test, and here a server is under test"
-    )
-
-
 def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
     """Compare the client's claim with what the reference server completed."""
     claimed, completed = client.claim.ok, client.seen.ok
@@ -305,7 +299,7 @@ def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
 BOTH_ENDS = Definition(
     name="both-ends",
     order=200,
-    compute=check_both_ends,
+    compute=ONLY_OF_CLIENTS,
     of_client=check_client_both_ends,
     fault="subject",
     meaning=(

@@ -92,11 +92,8 @@ def _of_deliveries(found: Deliveries, partial: bool) -> Iterator[str]:
 
 
 def _distributions(record: Record) -> Iterator[tuple[str, Distribution]]:
-    yield "latency_ns", record.latency_ns
-    yield "service_ns", record.service_ns
-    yield "connect_ns", record.connect_ns
-    yield "first_byte_ns", record.first_byte_ns
-    yield "total_ns", record.total_ns
+    for name in ("latency_ns", "service_ns", "connect_ns", "first_byte_ns", "total_ns"):
+        yield name, getattr(record, name)
     found = record.deliveries
     if found is not None:
         for name in ("delivery_ns", "first_ns", "median_ns", "p95_ns", "last_ns"):

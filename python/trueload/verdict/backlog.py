@@ -69,7 +69,8 @@ def check_backlog(record: Record) -> Finding:
     if scheduled == 0 or span_ns <= 0:
         return not_applicable("no request was scheduled")
     even = is_even(load)
-    alone_ns = unqueued_ns(found, QUARTER_MIN if even else 1)
+    # Without a queue an answer takes the least mean latency of a quarter.
+    alone_ns = min(_means_ns(found, QUARTER_MIN if even else 1), default=None)
     if alone_ns is None:
         return not_applicable("too few answers to tell what one takes without a queue")
     peak_per_s = max(value for stage in load.stages for value in (stage.from_, stage.to))
@@ -174,11 +175,3 @@ def _has_waited(backlog: Backlog, waits_ns: float) -> bool:
     """Whether the last quarter waited long, as in a queue whose last request waits ``waits_ns``."""
     ns, answered = backlog.latency_sum_ns[-1], backlog.answered[-1]
     return answered > 0 and ns / answered >= LAST_QUARTER * waits_ns
-
-
-def unqueued_ns(backlog: Backlog, answers_min: int) -> float | None:
-    """Return the time of an answer without a queue: the least mean latency of a quarter, in ns.
-
-    None if no quarter of the schedule has enough answers.
-    """
-    return min(_means_ns(backlog, answers_min), default=None)

@@ -16,6 +16,7 @@ from trueload.record.client import ClientEnd
 from trueload.record.schema import Check, Direction, Record, Status
 from trueload.units import counted, format_duration
 
+ONLY_OF_CLIENTS = "this check is for HTTP clients under test, and here a server is under test"
 MEANINGFUL_WINDOW_NS = 100_000_000  # a share of fewer than some ten scheduler ticks tells nothing
 
 Fault = Literal["subject", "generator", "machine", "either", "load", "hosts", "trueload"]
@@ -75,10 +76,10 @@ SERVES_MORE = Moves("exact", "at_least", "exact")
 class Definition:
     """One check, with all that is known of it.
 
-    Checks are listed by ``order``, the smallest first. ``compute`` judges a trial of a server.
-    ``of_client`` judges one of a client: None if both are judged alike, or a text with the reason
-    why the check does not apply there. ``meaning`` is the purpose, and ``remedy`` says what to do
-    when it warns or fails, unless ``remedy_where`` returns something better for a record.
+    Checks are listed by ``order``, the smallest first. ``compute`` judges a trial of a server, and
+    ``of_client`` one of a client: None if both are judged alike. Either may be a text instead: the
+    reason why the check does not apply there. ``meaning`` is the purpose, and ``remedy`` says what
+    to do when it warns or fails, unless ``remedy_where`` returns something better for a record.
     ``spoiled`` says in a few words what a failure on our side did to a step of a search.
     ``per_host``: a single host can fail the check while the sum of all looks well. ``moves``: what
     a failure leaves certain.
@@ -86,7 +87,7 @@ class Definition:
 
     name: str
     order: int
-    compute: Callable[[Record], Finding]
+    compute: Callable[[Record], Finding] | str
     of_client: Callable[[Record, ClientEnd], Finding] | str | None = None
     fault: Fault
     meaning: str
@@ -98,14 +99,7 @@ class Definition:
 
     def check(self, record: Record) -> Check:
         """Return the check of this record."""
-        found = self._find(record)
-        return Check(
-            name=self.name,
-            status=found.status,
-            value=found.value,
-            limit=found.limit,
-            why=found.why,
-        )
+        return Check(name=self.name, **vars(self._find(record)))
 
     def remedy_for(self, record: Record) -> str:
         """Return what to do about this check's warning or failure in this record."""
@@ -114,7 +108,8 @@ class Definition:
 
     def _find(self, record: Record) -> Finding:
         if record.client is None or self.of_client is None:
-            return self.compute(record)
+            compute = self.compute
+            return not_applicable(compute) if isinstance(compute, str) else compute(record)
         if isinstance(self.of_client, str):
             return not_applicable(self.of_client)
         return self.of_client(record, record.client)

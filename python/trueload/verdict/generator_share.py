@@ -18,6 +18,7 @@ from trueload.verdict.common import (
     DELAYS,
     Definition,
     Finding,
+    graded,
     has_slow_connections,
     is_open,
     not_applicable,
@@ -150,10 +151,7 @@ Judged = tuple[Status, float, GeneratorShare]
 
 
 def _judged_open(part: GeneratorShare) -> Judged:
-    warn, fail = _limit(part, OPEN_WARN), _limit(part, OPEN_FAIL)
-    if part.share >= fail:
-        return "fail", fail, part
-    return ("warn" if part.share >= warn else "pass"), warn, part
+    return (*graded(part.share, _limit(part, OPEN_WARN), _limit(part, OPEN_FAIL)), part)
 
 
 def _judged_closed(is_server_full: bool, part: GeneratorShare) -> Judged:

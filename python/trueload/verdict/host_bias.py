@@ -11,11 +11,12 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import NormalDist
 
 from trueload.buckets import Buckets
+from trueload.grouping import grouped
 from trueload.record import figures
-from trueload.record.groups import by_group
 from trueload.record.schema import Host, Record
 from trueload.stats import decode_histogram
 from trueload.units import NS_PER_S, format_duration, format_share
@@ -67,8 +68,10 @@ def check_host_bias(record: Record) -> Finding:
     deviations = NormalDist().inv_cdf(1 - ERROR / (2 * len(hosts) * (len(PERCENTILES) + 1)))
     of_all: list[list[_Estimate]] = []
     together_ns = _together_ns(record)
-    for group in (each for each in by_group(hosts).values() if len(each) > 1):
-        for equal in (each for each in _by_start(group) if len(each) > 1):
+    for group in (each for each in grouped(hosts, attrgetter("group")).values() if len(each) > 1):
+        # Only hosts that began together met the same times of the server.
+        began = grouped(group, attrgetter("joined_s")).values()
+        for equal in (each for each in began if len(each) > 1):
             of_all += [_latencies(equal, what, deviations) for what in PERCENTILES]
         if is_closed(record):
             of_all.append(_times_per_reply(group, together_ns, deviations))
@@ -104,14 +107,6 @@ HOST_BIAS = Definition(
         " and compare."
     ),
 )
-
-
-def _by_start(hosts: Sequence[Host]) -> Iterator[list[Host]]:
-    """Yield the hosts that began together: only these met the same times of the server."""
-    found: dict[int | None, list[Host]] = {}
-    for host in hosts:
-        found.setdefault(host.joined_s, []).append(host)
-    yield from found.values()
 
 
 def _together_ns(record: Record) -> range:

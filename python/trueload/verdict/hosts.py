@@ -78,12 +78,8 @@ CLOCKS = Definition(
 )
 
 
-def with_hosts(checks: Sequence[Check], hosts: Sequence[Host]) -> tuple[Check, ...]:
-    """Return each check with its worst outcome, on the whole or on one host; a host is named."""
-    return tuple(_worst(check, hosts) for check in checks)
-
-
-def _worst(check: Check, hosts: Sequence[Host]) -> Check:
+def with_hosts(check: Check, hosts: Sequence[Host]) -> Check:
+    """Return the check with its worst outcome, on the whole or on one host; a host is named."""
     whole = check
     for host in hosts:
         for own in host.checks:

@@ -7,10 +7,11 @@ containers and Pods, share its CPUs all the same, unless each is given CPUs of i
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
+from operator import attrgetter
 
+from trueload.grouping import grouped
 from trueload.record.schema import Host, Record
 from trueload.text import listed
 from trueload.verdict.common import Definition, Finding, not_applicable
@@ -24,11 +25,11 @@ def check_one_machine(record: Record) -> Finding:
         return not_applicable("the hosts have not told which machines they are")
     whys = [
         f"{_names(hosts)} are one machine, which sends the load of {len(hosts)} hosts"
-        for hosts in _sharing([host.network for host in record.hosts], record.hosts)
+        for hosts in _sharing(record.hosts, attrgetter("network"))
     ]
     whys += [
         f"{_names(hosts)} are on one machine, and take its CPUs from each other"
-        for hosts in _sharing([host.machine for host in record.hosts], record.hosts)
+        for hosts in _sharing(record.hosts, attrgetter("machine"))
         if len({host.network for host in hosts}) > 1 and not _have_own_cpus(hosts)
     ]
     if whys:
@@ -50,12 +51,13 @@ ONE_MACHINE = Definition(
 )
 
 
-def _sharing(numbers: Sequence[int | None], hosts: Sequence[Host]) -> Iterator[list[Host]]:
+def _sharing(
+    hosts: Sequence[Host], number_of: Callable[[Host], int | None]
+) -> Iterator[list[Host]]:
     """Yield the hosts of each number that several have."""
-    found: defaultdict[int | None, list[Host]] = defaultdict(list)
-    for number, host in zip(numbers, hosts, strict=True):
-        found[number].append(host)
-    yield from (each for number, each in found.items() if number is not None and len(each) > 1)
+    for number, sharing in grouped(hosts, number_of).items():
+        if number is not None and len(sharing) > 1:
+            yield sharing
 
 
 def _have_own_cpus(hosts: Sequence[Host]) -> bool:

@@ -12,14 +12,7 @@ from trueload.protocol.server_report import ServerReport
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
 from trueload.units import format_count
-from trueload.verdict.common import Definition, Finding, not_applicable, times
-
-
-def check_over_pool(record: Record) -> Finding:
-    """Return n/a: a server has no pools."""
-    return not_applicable(
-        "this check is for HTTP clients under test, and here a server is under test"
-    )
+from trueload.verdict.common import ONLY_OF_CLIENTS, Definition, Finding, times
 
 
 def check_client_over_pool(record: Record, client: ClientEnd) -> Finding:
@@ -49,7 +42,7 @@ def _under_way(seen: ServerReport) -> int:
 OVER_POOL = Definition(
     name="over-pool",
     order=115,
-    compute=check_over_pool,
+    compute=ONLY_OF_CLIENTS,
     of_client=check_client_over_pool,
     fault="subject",
     meaning=(

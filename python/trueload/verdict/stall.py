@@ -119,13 +119,9 @@ STALL = Definition(
 def _is_judged_by_p99(record: Record, times: figures.Sample) -> bool:
     """Whether so many slots wait that chance does not explain gaps longer than p99."""
     slow, slots = times.percentile(0.99), record.slots
-    known = slow.value is not None and not slow.above
-    return (
-        known
-        and slots is not None
-        and slow.value is not None
-        and all_at_once(times.known, STALL_TIMES * slow.value, slots.asked) <= CHANCE_MOST
-    )
+    if slow.value is None or slow.above or slots is None:
+        return False
+    return all_at_once(times.known, STALL_TIMES * slow.value, slots.asked) <= CHANCE_MOST
 
 
 def longer_gaps(gaps: dict[int, int], slow_ns: float) -> dict[float, int]:

@@ -6,8 +6,9 @@ explains them. Pure functions of a record.
 
 from __future__ import annotations
 
-from trueload.record.client import ClientEnd
-from trueload.record.schema import Record
+from dataclasses import replace
+
+from trueload.record.schema import Generator, Record, Server
 from trueload.units import format_share
 from trueload.verdict.common import (
     DELAYS,
@@ -25,7 +26,6 @@ A closed loop's throughput is too low by at most this share. Two equal runs diff
 would change the order of servers.
 """
 TURN_NS = 4_000_000  # a turn of the scheduler, which any thread on any machine may wait for
-NOBODY_COUNTS = "no cgroup of {whose} reports how long a CPU limit stopped it"
 
 
 def throttled_text(whose: str, share: float) -> str:
@@ -34,29 +34,28 @@ def throttled_text(whose: str, share: float) -> str:
 
 
 def check_cpu_limit(record: Record) -> Finding:
-    """Grade our own limit."""
-    return _ours("the generator", record.generator.throttled_share)
+    """Grade our own limit: the generator's or, where a client is measured, our server's."""
+    if record.client is None:
+        found = _finding("the generator", record.generator)
+    else:
+        found = _finding("the reference server", record.server)
+    if found.value is None:
+        return found
+    status, limit = graded_beyond(found.value, STOOD_WARN, STOOD_FAIL)
+    return replace(found, status=status, limit=limit)
 
 
-def check_client_cpu_limit(record: Record, client: ClientEnd) -> Finding:
-    """Grade the reference server's limit, if a client is measured."""
-    del client
-    found = record.server.throttled_share if record.server is not None else None
-    return _ours("the reference server", found)
-
-
-def _ours(whose: str, share: float | None) -> Finding:
+def _finding(whose: str, end: Generator | Server | None) -> Finding:
+    share = end.throttled_share if end is not None else None
     if share is None:
-        return not_applicable(NOBODY_COUNTS.format(whose=whose))
-    status, limit = graded_beyond(share, STOOD_WARN, STOOD_FAIL)
-    return Finding(status, throttled_text(whose, share), share, limit)
+        return not_applicable(f"no cgroup of {whose} reports how long a CPU limit stopped it")
+    return Finding("pass", throttled_text(whose, share), share)
 
 
 CPU_LIMIT = Definition(
     name="cpu-limit",
     order=152,
     compute=check_cpu_limit,
-    of_client=check_client_cpu_limit,
     fault="generator",
     moves=DELAYS,
     meaning="While a CPU limit holds the generator it neither sends nor reads.",
@@ -70,28 +69,16 @@ CPU_LIMIT = Definition(
 
 
 def check_subject_cpu_limit(record: Record) -> Finding:
-    """Report the server's limit, which is no fault."""
-    found = record.server.throttled_share if record.server is not None else None
-    return _finding("the server", found)
-
-
-def check_client_subject_cpu_limit(record: Record, client: ClientEnd) -> Finding:
-    """Report the client's limit, which is no fault."""
-    del client
-    return _finding("the client", record.generator.throttled_share)
-
-
-def _finding(whose: str, share: float | None) -> Finding:
-    if share is None:
-        return not_applicable(NOBODY_COUNTS.format(whose=whose))
-    return Finding("pass", throttled_text(whose, share), share)
+    """Report the limit of the program under test, which is no fault."""
+    if record.client is None:
+        return _finding("the server", record.server)
+    return _finding("the client", record.generator)
 
 
 SUBJECT_CPU_LIMIT = Definition(
     name="subject-cpu-limit",
     order=154,
     compute=check_subject_cpu_limit,
-    of_client=check_client_subject_cpu_limit,
     fault="subject",
     moves=NOTHING,
     meaning=(

@@ -20,6 +20,7 @@ from trueload.places.copying import Copying
 from trueload.places.k8s.kubectl import own_words
 from trueload.places.k8s.pod_list import PodList
 from trueload.places.k8s.pods import Pod
+from trueload.places.local import LocalChannel
 from trueload.places.ssh import scripts
 
 WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubelet: 1 to 2 s)
@@ -83,7 +84,6 @@ class PodChannel(CommandChannel):
     """An engine in a Pod."""
 
     def __init__(self, place: PodPlace, kept_name: str, arguments: Sequence[str]) -> None:
-        """Start the program. Raises ``UserError``, ``OSError``."""
         self._pod_place = place
         self._sink: Sink | None = None
         self._lost: ChannelClosedError | None = None
@@ -133,8 +133,8 @@ class PodChannel(CommandChannel):
     def _reason(self, error: ChannelClosedError) -> ChannelClosedError:
         ended_s = time.monotonic()
         told = super()._closed(error)
-        code = self._process.wait(0)
-        if code is not None and code >= 0 and scripts.ENDED not in self._process.log_tail():
+        code = LocalChannel.wait(self, 0)
+        if code is not None and code >= 0 and scripts.ENDED not in LocalChannel.log_tail(self):
             found = self._pod_place.why_lost(ended_s, ended_s + WORDS_S)
             if found is not None:
                 return found

@@ -11,19 +11,20 @@ import json
 import re
 from typing import Any
 
-from trueload.errors import HostError, UserError
+from trueload.errors import UserError
 from trueload.places.copying import Copying, run_fed
 from trueload.places.host_facts import ScriptResult
-from trueload.places.ssh.refusals import last_line
+from trueload.places.ssh.refusals import Rows, by_rows, last_line
 
 PROGRAM = "kubectl"
+INSTALL = "install it and put it on the PATH: https://kubernetes.io/docs/tasks/tools/"
 ASK_S = 5.0  # for the API server to answer
 END_S = 8.0  # for kubectl to end by itself, with its own words, after that
 RBAC = "docs/hosts.md has the Role that trueload needs"
 CONTEXTS = "`kubectl config get-contexts` lists what your kubeconfig has; KUBECONFIG names its file"
 _PREFIX = re.compile(r'^(error: |Error from server \(\w+\): |error when creating "STDIN": )+')
 # Phrases of kubectl and of the API server; what they mean; what to do. `{last}` is the last line.
-ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+ROWS: Rows = (
     (("(Forbidden)",), "the cluster refuses: {last}", RBAC),
     (
         (
@@ -43,6 +44,11 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("namespaces", "is terminating"),
         "the cluster refuses: {last}",
         "name a namespace that exists: k8s:NAMESPACE",
+    ),
+    (
+        ("",),
+        "the cluster cannot be asked: {last}",
+        "`kubectl get pods --namespace {namespace}` must work",
     ),
 )
 # Phrases of an API server that may be back soon.
@@ -85,13 +91,7 @@ class Kubectl:
 
     def _end(self, *words: str, data: bytes = b"") -> ScriptResult:
         argv = [*self.argv(*words), f"--request-timeout={ASK_S:g}s"]
-        try:
-            return run_fed(argv, data, Copying(), timeout_s=END_S)
-        except OSError as error:
-            raise UserError(
-                f"{PROGRAM} cannot be started: {error.strerror}",
-                "install it and put it on the PATH: https://kubernetes.io/docs/tasks/tools/",
-            ) from error
+        return run_fed(argv, data, Copying(), timeout_s=END_S, hint=INSTALL)
 
     def refusal(self, output: str, otherwise: str = "") -> UserError:
         """The error for a call that has failed, from what it wrote to stderr."""
@@ -100,13 +100,7 @@ class Kubectl:
 
 def refused(output: str, namespace: str, otherwise: str = "") -> UserError:
     """The error for a text of kubectl's; ``otherwise`` stands for an empty text. Pure."""
-    last = own_words(output) or otherwise
-    kind = HostError if any(each in output for each in NOT_YET) else UserError
-    for phrases, message, hint in ROWS:
-        if any(each in output for each in phrases):
-            return kind(message.format(last=last), hint.format(namespace=namespace))
-    hint = f"`kubectl get pods --namespace {namespace}` must work"
-    return kind(f"the cluster cannot be asked: {last}", hint)
+    return by_rows(output, own_words(output) or otherwise, ROWS, NOT_YET, namespace=namespace)
 
 
 def own_words(output: str) -> str:

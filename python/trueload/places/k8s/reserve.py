@@ -7,17 +7,17 @@ not run yet are waited for, with what the cluster says of them.
 from __future__ import annotations
 
 import contextlib
-import re
 import secrets
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from trueload.closeable import Closeable
 from trueload.errors import HostError, UserError
+from trueload.grouping import grouped
 from trueload.places.host_wait import HostWait
 from trueload.places.k8s.channel import PodPlace
 from trueload.places.k8s.job import Job
@@ -26,7 +26,7 @@ from trueload.places.k8s.manifest import INSTANCE, deadline_s, manifest
 from trueload.places.k8s.pod_list import PodList
 from trueload.places.k8s.pods import Pod
 from trueload.places.names import K8sPods, NewPods
-from trueload.text import listed
+from trueload.text import by_number, listed
 from trueload.units import counted
 
 NAME_CHARS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes' own names have: they spell no words
@@ -163,12 +163,10 @@ def make_manifest(named: K8sPods, hosts: int, new: NewPods) -> dict[str, Any]:
 
 def on_one_node(places: Sequence[PodPlace]) -> Iterator[str]:
     """Yield a line for each node that has several of the Pods. Pure."""
-    nodes: defaultdict[str | None, list[str]] = defaultdict(list)
-    for place in places:
-        nodes[place.pod.node].append(place.name)
-    for node, names in nodes.items():
-        if node is not None and len(names) > 1:
-            yield f"{listed(names)} are on the same node, {node}, and take its CPUs from each other"
+    for node, there in grouped(places, attrgetter("pod.node")).items():
+        if node is not None and len(there) > 1:
+            names = listed([place.name for place in there])
+            yield f"{names} are on the same node, {node}, and take its CPUs from each other"
 
 
 def held(places: Sequence[PodPlace], threads: int) -> Iterator[str]:
@@ -182,9 +180,7 @@ def held(places: Sequence[PodPlace], threads: int) -> Iterator[str]:
 
 
 def by_name(pod: Pod) -> list[tuple[int, str]]:
-    """The order of Pods: by the numbers in their names as numbers."""
-    parts = re.split(r"(\d+)", pod.name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+    return by_number(pod.name)
 
 
 def _of_job(job: Job, seen: PodList, least: int | None) -> PodRequest:

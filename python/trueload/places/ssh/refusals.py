@@ -7,7 +7,11 @@ last line of ssh's own output. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trueload.errors import HostError, UserError
+
+Rows = tuple[tuple[tuple[str, ...], str, str], ...]
 
 # What ssh prints if the other side ends the connection before any key was tried.
 DROPPED = (
@@ -23,7 +27,7 @@ NOT_YET = (
     *DROPPED,
 )
 # Phrases that ssh prints; what they mean; what to do. `{host}` is as the user wrote it.
-ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+ROWS: Rows = (
     (
         ("REMOTE HOST IDENTIFICATION HAS CHANGED", "host key for", "has changed and you have"),
         "the key of {host} is not the one that ssh knows of it: another machine may be answering",
@@ -77,7 +81,7 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 # Phrases that the host's own tools print while a program is copied there.
-KEEP_ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+KEEP_ROWS: Rows = (
     (
         ("sha256sum: not found", "sha256sum: command not found"),
         "{host} has no sha256sum, with which copies are checked",
@@ -105,17 +109,21 @@ def explain(
     host: str,
     output: str,
     otherwise: str,
-    rows: tuple[tuple[tuple[str, ...], str, str], ...] = ROWS,
+    rows: Rows = ROWS,
     hint: str = "`ssh {host} true` must work without asking anything",
 ) -> UserError:
     """The error for a failed ssh: a ``HostError`` if that may pass. ``otherwise`` is its text if
     ssh has printed nothing."""
-    last = last_line(output)
-    kind = HostError if any(each in output for each in NOT_YET) else UserError
-    for words, message, its_hint in rows:
-        if any(each in output for each in words):
-            return kind(message.format(host=host, last=last), its_hint.format(host=host))
-    return kind(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
+    rows = (*rows, (("",), "{host} cannot be used: {last}", hint))
+    return by_rows(output, last_line(output) or otherwise, rows, NOT_YET, host=host)
+
+
+def by_rows(output: str, last: str, rows: Rows, not_yet: Sequence[str], **names: str) -> UserError:
+    """The error by the first row with a phrase in the output: a ``HostError`` if that has a phrase
+    of what may pass, ``not_yet``. The last row has an empty phrase."""
+    kind = HostError if any(each in output for each in not_yet) else UserError
+    _, message, hint = next(row for row in rows if any(each in output for each in row[0]))
+    return kind(message.format(last=last, **names), hint.format(**names))
 
 
 def is_dropped(output: str) -> bool:

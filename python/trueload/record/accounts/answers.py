@@ -7,7 +7,6 @@ words of each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 from trueload.protocol.kinds import Kind, Kinds, OtherKinds
 from trueload.protocol.model import Model
@@ -64,14 +63,6 @@ class Answers(Model):
         return sum(each.window for each in (*self.kinds, *self.others))
 
 
-class _Counted(TypedDict):
-    """The fields of `SimilarAnswers`."""
-
-    warmup: int
-    window: int
-    before: int
-
-
 def add_kinds(parts: Sequence[Kinds]) -> Kinds:
     """The kinds of answer to one request, each summed, in the order in which they came."""
     found: dict[tuple[int, str], Kind] = {}
@@ -113,7 +104,7 @@ def _answers(target: int | None, warmup: Kinds, window: Kinds, threads: int) -> 
     others_later = {each.bits: each for each in window.other}
     earlier = sum(kind.count for kind in warmup.known) + sum(each.count for each in warmup.other)
 
-    def counted(first: Kind | OtherKinds | None, then: Kind | OtherKinds | None) -> _Counted:
+    def counted(first: Kind | OtherKinds | None, then: Kind | OtherKinds | None) -> dict[str, int]:
         # Each thread counted only the answers before it on that thread; all together had more.
         before = first.before * threads if first else 0
         if first is None and then is not None:

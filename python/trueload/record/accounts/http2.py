@@ -10,8 +10,6 @@ from trueload.protocol.model import Model
 from trueload.protocol.sums import add_up
 from trueload.record.account import Account, TrialFacts
 
-NOT_IN_RECORD = {"streams_ns", "waits_ns"}
-
 
 class WaitShares(Model):
     """Shares (0 to 1) of the time that all requests were in flight in the window, the wait for a
@@ -89,14 +87,14 @@ def _all_announced(parts: Sequence[SettingRange]) -> SettingRange:
 def make_http2(found: protocol.Http2, facts: TrialFacts) -> Http2:
     """What the record keeps of the window. Unless the server may choose the protocol, it has the
     HTTP/1 connections of all phases."""
-    counts = {name: getattr(found, name) for name in protocol.Http2.model_fields}
+    counts = found.model_dump(exclude={"streams_ns", "waits_ns"})
     if facts.generate.http2 is None or not facts.generate.http2.is_chosen:
         counts["http1"] = sum(
             phase.http2.http1 for phase in facts.phases if phase.http2 is not None
         )
     window_ns = facts.window.window_ns
     return Http2(
-        **{name: value for name, value in counts.items() if name not in NOT_IN_RECORD},
+        **counts,
         streams=found.streams_ns / window_ns if window_ns > 0 else None,
         waited=_waited(found),
     )

@@ -62,10 +62,8 @@ def make_streams(found: protocol.Streams, facts: TrialFacts) -> Streams:
     """What the record keeps of the window."""
     histograms, window = found.histograms, facts.window
     return Streams(
-        whole=found.whole,
-        parts=found.parts,
+        **found.model_dump(exclude={"histograms"}),
         parts_per_s=_parts_per_s(found, facts),
-        together=found.together,
         first_part_ns=first_part(histograms, window.counts).figures,
         gap_ns=gap(histograms, window.counts).figures,
         parts_per_answer=complete(histograms.parts_per_answer).figures,

@@ -35,16 +35,8 @@ def row_json(row: Row | DamagedRow) -> dict[str, Any]:
     """Return one row with its whole record; a damaged one has the outcome ``damaged``."""
     if isinstance(row, DamagedRow):
         return {"number": row.number, "outcome": "damaged", "reason": row.why, "record": None}
-    return {
-        "number": row.number,
-        "key": row.key,
-        "labels": row.labels,
-        "outcome": row.outcome,
-        "reason": row.reason,
-        "detail": row.detail,
-        "added_at": row.added_at,
-        "record": None if row.record is None else row.record.model_dump(mode="json"),
-    }
+    fields = {name: value for name, value in vars(row).items() if name != "seq"}
+    return fields | {"record": row.record and row.record.model_dump(mode="json")}
 
 
 def whole_json(

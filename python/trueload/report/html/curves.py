@@ -18,6 +18,7 @@ from trueload.record.accounts.tracks import TrackRecord, names_apart
 from trueload.record.schema import Record
 from trueload.stats import Distribution, can_bound, highest_bounded
 from trueload.units import NS_PER_S
+from trueload.verdict.common import is_open, is_staged
 
 HIGHEST_SHARE = 0.9999
 POINTS_A_DECADE = 16
@@ -152,17 +153,9 @@ def _rate_at(stages: Sequence[Stage], at_ns: float) -> float | None:
     return None
 
 
-def is_staged(record: Record) -> bool:
-    """Whether the offered rate changed."""
-    load = record.plan.window.load
-    if not isinstance(load, Open):
-        return False
-    return len({value for stage in load.stages for value in (stage.from_, stage.to)}) > 1
-
-
 def offered_points(record: Record) -> tuple[RateLatency, ...]:
     """Return latency against offered rate for a run by stages: a point per second, by rate."""
-    if not is_staged(record):
+    if not (is_open(record) and is_staged(record)):
         return ()
     found = []
     for point in second_points(record):

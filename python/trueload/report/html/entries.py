@@ -6,13 +6,12 @@ made into the same. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 from trueload.compare.difference import Ratio, lower_bound, of_pairs, of_trials, too_few_trials
-from trueload.record.schema import Check, Environment, Status
-from trueload.store.rows import Run
+from trueload.grouping import grouped
 from trueload.suites.load_tables import (
     LoadTable,
     in_order_of_figures,
@@ -20,38 +19,7 @@ from trueload.suites.load_tables import (
     too_few_repetitions,
 )
 from trueload.suites.ranks import known_above, places
-from trueload.suites.summary import Summary, Unit
-
-
-@dataclass
-class CheckTally:
-    """One check over all rows: how often it came out how, and the worst of it with its entry
-    and what to do about it."""
-
-    name: str
-    counts: dict[Status, int] = field(default_factory=dict)
-    worst: Check | None = None
-    where: str = ""
-    remedy: str = ""
-
-    @property
-    def status(self) -> Status:
-        return self.worst.status if self.worst is not None else "n/a"
-
-
-@dataclass(frozen=True)
-class RunReport:
-    """A run with everything that a report says of it."""
-
-    run: Run
-    sections: tuple[LoadTable, ...]
-    checks: tuple[CheckTally, ...]
-    environments: tuple[Environment, ...]
-    generators: tuple[str, ...]
-    rows: Mapping[str, int]
-    damaged: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    moved: str = ""
+from trueload.suites.summary import Summary
 
 
 def in_order(entries: Iterable[Summary]) -> tuple[Summary, ...]:
@@ -78,20 +46,12 @@ def _placed(able: Sequence[Summary]) -> Iterator[Summary]:
         for at, below in permutations(range(len(able)), 2)
         if not _is_of_one_suite(able[at], able[below]) and is_better(able[at], able[below])
     }
-    for some in _suites(able):
+    of_suites = [at for at, entry in enumerate(able) if entry.planned is not None]
+    for some in grouped(of_suites, lambda at: able[at].run).values():
         known = known_above(scored_alike([able[at] for at in some]))
         above |= {(some[higher], some[lower]) for higher, lower in known}
     for entry, found in zip(able, places(len(able), above), strict=True):
         yield replace(entry, places=found)
-
-
-def _suites(entries: Sequence[Summary]) -> Iterable[list[int]]:
-    """The numbers of the entries that are of one run of a suite, for each such run."""
-    by_run: dict[str, list[int]] = {}
-    for at, entry in enumerate(entries):
-        if entry.planned is not None:
-            by_run.setdefault(entry.run, []).append(at)
-    return by_run.values()
 
 
 def is_better(one: Summary, other: Summary) -> bool:
@@ -164,13 +124,9 @@ def with_own_names(entries: Sequence[Summary]) -> tuple[Summary, ...]:
     return tuple(named)
 
 
-def merged(reports: Sequence[RunReport]) -> tuple[LoadTable, ...]:
+def merged(found: Iterable[LoadTable]) -> tuple[LoadTable, ...]:
     """The sections of several runs: those of the same load become one, ranked again."""
-    together: dict[tuple[str, Unit, bool], list[LoadTable]] = {}
-    for each in reports:
-        for section in each.sections:
-            key = (section.title, section.unit, section.broadcast)
-            together.setdefault(key, []).append(section)
+    together = grouped(found, lambda section: (section.title, section.unit, section.broadcast))
     return tuple(
         LoadTable(
             title=title,

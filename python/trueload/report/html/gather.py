@@ -9,16 +9,16 @@ else is grouped by the rows' labels. Pure.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from trueload.errors import UserError
-from trueload.record.core_latency import moved_text
 from trueload.record.figures import latency, percentile_share
-from trueload.record.schema import CoreLatency, Environment, Record
+from trueload.record.schema import Check, CoreLatency, Environment, Record, Status
 from trueload.record.thresholds import Threshold
-from trueload.report.html.entries import CheckTally, RunReport, in_order, with_own_names
+from trueload.report.html.entries import in_order, with_own_names
 from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import SafeLoad
@@ -31,10 +31,11 @@ from trueload.suites.plan import PlannedLoad, SuitePlan, describe, was_cut_short
 from trueload.suites.steps import Search, Step, search_plan
 from trueload.suites.summary import Summary, Unit, collect, repeated
 from trueload.text import plain
-from trueload.units import counted, format_cpu_list
+from trueload.units import counted, format_count, format_cpu_list
 from trueload.verdict import CHECKS, SEVERITY
 
 NAME_LENGTH_MAX = 120
+STATUSES: tuple[Status, ...] = ("fail", "warn", "bound", "pass", "n/a")
 # All steps of a search are judged again; no search takes this many.
 SEARCH_STEPS_MAX = 500
 STORED = "its plan cannot be read by this version: its rows are shown one by one"
@@ -49,14 +50,46 @@ class _Steps:
 
 
 @dataclass
-class Tally:
-    """What is counted over all rows of a run as they pass."""
+class CheckTally:
+    """One check over all rows: how often it came out how, and the worst of it with its entry
+    and what to do about it."""
+
+    name: str
+    counts: Counter[Status] = field(default_factory=Counter)
+    worst: Check | None = None
+    where: str = ""
+    remedy: str = ""
+
+    @property
+    def status(self) -> Status:
+        return self.worst.status if self.worst is not None else "n/a"
+
+    @property
+    def why(self) -> str:
+        return plain(self.worst.why) if self.worst is not None else ""
+
+    @property
+    def meaning(self) -> str:
+        return CHECKS[self.name].meaning if self.name in CHECKS else ""
+
+    @property
+    def counts_text(self) -> str:
+        """A text: ``1 fail, 12 pass``."""
+        shown = [status for status in STATUSES if self.counts[status]]
+        return ", ".join(f"{format_count(self.counts[status])} {status}" for status in shown)
+
+
+@dataclass
+class RunReport:
+    """A run with everything that a report says of it, counted as its rows pass."""
 
     run: Run
+    sections: tuple[LoadTable, ...] = ()
+    notes: tuple[str, ...] = ()
     checks: dict[str, CheckTally] = field(default_factory=dict)
     environments: dict[str, Environment] = field(default_factory=dict)
     generators: dict[str, None] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)
+    rows: Counter[str] = field(default_factory=Counter)
     damaged: list[str] = field(default_factory=list)
     core_latencies: list[CoreLatency | None] = field(default_factory=list)
     judge: Callable[[Row, Record], Step | None] | None = None
@@ -70,7 +103,7 @@ class Tally:
                 self.damaged.append(plain(str(row)))
                 yield row
                 continue
-            self.rows[row.outcome] = self.rows.get(row.outcome, 0) + 1
+            self.rows[row.outcome] += 1
             if row.record is not None:
                 self._count(row, row.record)
             yield row
@@ -99,8 +132,8 @@ class Tally:
     def check(self, record: Record, where: str) -> None:
         """Count the outcomes of a record's checks."""
         for check in record.checks:
-            tally = self.checks.setdefault(check.name, CheckTally(check.name))
-            tally.counts[check.status] = tally.counts.get(check.status, 0) + 1
+            tally = self.checks.setdefault(check.name, CheckTally(plain(check.name)))
+            tally.counts[check.status] += 1
             if tally.worst is None or SEVERITY[check.status] > SEVERITY[tally.worst.status]:
                 tally.worst, tally.where = check, where
                 explained = CHECKS.get(check.name)
@@ -109,27 +142,16 @@ class Tally:
 
 def gather(run: Run, rows: Iterable[Row | DamagedRow]) -> RunReport:
     """Return everything that a report says about a run."""
-    tally = Tally(run)
-    notes: tuple[str, ...] = ()
+    report = RunReport(run)
     if run.kind == "suite" and (plan := _suite_plan(run)) is not None:
-        sections = _of_suite(plan, tally, rows)
-        notes = (describe(plan),)
+        report.sections = _of_suite(plan, report, rows)
+        report.notes = (describe(plan),)
     elif run.kind == "search" and (searched := _search_plan(run)) is not None:
-        sections = _of_search(searched, tally, rows)
+        report.sections = _of_search(searched, report, rows)
     else:
-        sections = _of_rows(tally, rows)
-        notes = (STORED,) if run.kind in ("suite", "search") else ()
-    return RunReport(
-        run=run,
-        sections=sections,
-        checks=tuple(tally.checks.values()),
-        environments=tuple(tally.environments.values()),
-        generators=tuple(tally.generators),
-        rows=tally.rows,
-        damaged=tuple(tally.damaged),
-        moved=moved_text(tally.core_latencies),
-        notes=notes,
-    )
+        report.sections = _of_rows(report, rows)
+        report.notes = (STORED,) if run.kind in ("suite", "search") else ()
+    return report
 
 
 def _suite_plan(run: Run) -> SuitePlan | None:
@@ -150,24 +172,24 @@ def _search_plan(run: Run) -> SearchPlan | None:
 
 
 def _of_suite(
-    plan: SuitePlan, tally: Tally, rows: Iterable[Row | DamagedRow]
+    plan: SuitePlan, report: RunReport, rows: Iterable[Row | DamagedRow]
 ) -> tuple[LoadTable, ...]:
     if plan.broadcast is not None:
-        tally.judge = partial(_suite_step, search_plan(plan, 1))
-    tables = tabulate(collect(plan, tally.passing(rows)), plan)
-    return tuple(_of_table(plan, table, tally) for table in tables if table.everything)
+        report.judge = partial(_suite_step, search_plan(plan, 1))
+    tables = tabulate(collect(plan, report.passing(rows)), plan)
+    return tuple(_of_table(plan, table, report) for table in tables if table.everything)
 
 
-def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> LoadTable:
+def _of_table(plan: SuitePlan, table: LoadTable, report: RunReport) -> LoadTable:
     """Return the table for the report; ranks are the suite's own."""
     entries = [
-        replace(each, name=_short(each.name), run=tally.run.id, why=plain(each.why))
+        replace(each, name=_short(each.name), run=report.run.id, why=plain(each.why))
         for each in table.everything
     ]
     return replace(
         table,
         everything=with_own_names(entries),
-        searches=_suite_searches(plan, table, tally),
+        searches=_suite_searches(plan, table, report),
     )
 
 
@@ -177,14 +199,14 @@ def _suite_step(plan: SearchPlan, row: Row, record: Record) -> Step | None:
     return _step(taken[0], _decisive(plan).metric) if taken else None
 
 
-def _suite_searches(plan: SuitePlan, table: LoadTable, tally: Tally) -> tuple[Search, ...]:
+def _suite_searches(plan: SuitePlan, table: LoadTable, report: RunReport) -> tuple[Search, ...]:
     """Return each subject's last search; the labels of its last step have the result."""
     if plan.broadcast is None:
         return ()
     wanted = search_plan(plan, table.load.connections)
     found = []
     for planned in plan.subjects:
-        by_repetition = tally.steps.get((planned.name, _key(table.load)))
+        by_repetition = report.steps.get((planned.name, _key(table.load)))
         if not by_repetition:
             continue
         steps = next(reversed(by_repetition.values()))
@@ -215,21 +237,21 @@ def _key(load: PlannedLoad) -> str:
 
 
 def _of_search(
-    plan: SearchPlan, tally: Tally, rows: Iterable[Row | DamagedRow]
+    plan: SearchPlan, report: RunReport, rows: Iterable[Row | DamagedRow]
 ) -> tuple[LoadTable, ...]:
-    tally.is_of_search = True
+    report.is_of_search = True
     stored: list[tuple[Mapping[str, str], Record]] = []
     seqs: dict[str, int] = {}
-    for row in tally.passing(rows):
+    for row in report.passing(rows):
         if isinstance(row, Row) and row.record is not None and len(stored) < SEARCH_STEPS_MAX:
             stored.append((row.labels, row.record))
             seqs[row.record.id] = row.seq
     taken = _taken(plan, stored)
     if not taken:
         return ()
-    decided, done, name = deciding(plan, taken).record, outcome(plan, taken), tally.run.title
+    decided, done, name = deciding(plan, taken).record, outcome(plan, taken), report.run.title
     found = done if isinstance(done, SafeLoad) else None
-    tally.check(decided, _short(name))
+    report.check(decided, _short(name))
     search = _search(
         _short(name),
         plan,
@@ -238,7 +260,7 @@ def _of_search(
         bound=found is not None and found.limited_by != "server",
         sentence_text=sentence(plan, taken),
     )
-    entry = _repeated(_short(name), tally.run.id, [figures(decided, {}, seqs[decided.id])])
+    entry = _repeated(_short(name), report.run.id, [figures(decided, {}, seqs[decided.id])])
     what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
     return (
         LoadTable(
@@ -306,24 +328,24 @@ def _step(taken: StepResult, metric: str) -> Step:
 # ---- anything else
 
 
-def _of_rows(tally: Tally, rows: Iterable[Row | DamagedRow]) -> tuple[LoadTable, ...]:
+def _of_rows(report: RunReport, rows: Iterable[Row | DamagedRow]) -> tuple[LoadTable, ...]:
     """Group the rows of a single command, or of a plan that cannot be read.
 
     Rows of the same program under the same load belong together.
     """
     measured: dict[tuple[str, Unit, str], list[Figures]] = {}
     apart: list[Summary] = []
-    for row in tally.passing(rows):
+    for row in report.passing(rows):
         if isinstance(row, DamagedRow) or "step" in row.labels:
             continue
         if row.record is None:
-            apart.append(_unmeasured(row, tally.run.id))
+            apart.append(_unmeasured(row, report.run.id))
             continue
         key = (load_text(row.record), _unit(row.record), _name_of(row, row.record))
         measured.setdefault(key, []).append(figures(row.record, row.labels, row.seq))
     entries: dict[tuple[str, Unit], list[Summary]] = {}
     for (title, unit, name), found in measured.items():
-        entries.setdefault((title, unit), []).append(_repeated(name, tally.run.id, found))
+        entries.setdefault((title, unit), []).append(_repeated(name, report.run.id, found))
     if apart:
         entries[("not measured", "requests/s")] = apart
     return tuple(

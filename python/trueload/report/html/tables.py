@@ -6,7 +6,7 @@ Numbers are written as the command line writes them. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least
@@ -17,18 +17,14 @@ from trueload.report.accounts import ACCOUNTS
 from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
-from trueload.report.html.entries import CheckTally
 from trueload.report.quantile import quantile_text
 from trueload.report.times import figure_text
 from trueload.suites.load_tables import LoadTable
 from trueload.suites.steps import Search
 from trueload.suites.summary import Summary
-from trueload.text import plain
 from trueload.units import counted, format_count, format_share, format_size
-from trueload.verdict import CHECKS
 
 ROWS_MAX = 150
-STATUSES = ("fail", "warn", "bound", "pass", "n/a")
 
 
 ENTRY_HEADER = (
@@ -202,40 +198,3 @@ def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Grid
         marked=1,
         named=0,
     )
-
-
-@dataclass(frozen=True)
-class CheckRow:
-    """One check, for people: what came of it over all records, and what to do about it."""
-
-    name: str
-    status: str
-    counts: str
-    why: str
-    where: str
-    meaning: str
-    remedy: str
-
-
-def checked(tallies: Sequence[CheckTally]) -> list[CheckRow]:
-    """The checks, the worst first, each with what it is for and what to do."""
-    found = []
-    for tally in tallies:
-        explained = CHECKS.get(tally.name)
-        counts = [
-            f"{format_count(tally.counts[status])} {status}"  # type: ignore[index]
-            for status in STATUSES
-            if tally.counts.get(status)  # type: ignore[call-overload]
-        ]
-        found.append(
-            CheckRow(
-                name=plain(tally.name),
-                status=tally.status,
-                counts=", ".join(counts),
-                why=plain(tally.worst.why) if tally.worst is not None else "",
-                where=tally.where,
-                meaning=explained.meaning if explained else "",
-                remedy=tally.remedy,
-            )
-        )
-    return sorted(found, key=lambda each: STATUSES.index(each.status))

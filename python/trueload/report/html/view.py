@@ -7,7 +7,7 @@ nobody could read, such as the thirtieth curve; the page says what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from trueload.published.tables import PublishedCurve
 from trueload.record.accounts.streams import FIRST_PART, GAP
 from trueload.record.accounts.tracks import STREAM_PARTS
 from trueload.record.figures import Sample, latency, of_percentile
-from trueload.record.schema import Environment, Record, Verdict
+from trueload.record.schema import Environment, Record
 from trueload.report.apachebench import summary_block
 from trueload.report.grid import Grid
 from trueload.report.html import words
@@ -49,12 +49,10 @@ from trueload.report.html.curves import (
     slowest_step_points,
     step_times,
 )
-from trueload.report.html.entries import RunReport, merged
+from trueload.report.html.entries import merged
+from trueload.report.html.gather import STATUSES, CheckTally, RunReport
 from trueload.report.html.tables import (
-    STATUSES,
-    CheckRow,
     account_tables,
-    checked,
     entries_table,
     published_tables,
     ratio_table,
@@ -65,7 +63,8 @@ from trueload.report.html.tables import (
 from trueload.report.html.tiles import Tile, tiles
 from trueload.report.result import result_lines
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
-from trueload.suites.load_tables import LoadTable
+from trueload.store.rows import Run
+from trueload.suites.load_tables import LoadTable, run_verdict
 from trueload.suites.summary import Summary
 from trueload.text import plain
 from trueload.units import format_count, format_size
@@ -126,11 +125,7 @@ class Section:
 class RunView:
     """What the page says about a run itself."""
 
-    id: str
-    kind: str
-    title: str
-    started_at: str
-    state: str
+    run: Run
     command: str
     fill_in: str
     notes: tuple[str, ...]
@@ -146,7 +141,7 @@ class View:
     tiles: tuple[Tile, ...]
     remarks: tuple[str, ...]
     parts: tuple[Section, ...]
-    checks: tuple[CheckRow, ...]
+    checks: tuple[CheckTally, ...]
     checks_words: str
     environments: tuple[tuple[tuple[str, str], ...], ...]
     runs: tuple[RunView, ...]
@@ -163,7 +158,7 @@ def make_view(
     anonymous: bool = False,
 ) -> View:
     """Return everything that the page shows, in order."""
-    sections = merged(reports)
+    sections = merged(section for each in reports for section in each.sections)
     left_out = []
     if len(sections) > SECTIONS_MAX:
         left_out.append(
@@ -187,16 +182,16 @@ def make_view(
     if comparison := _comparison(compared, runs):
         void = not any(section.ranked for section in sections)
         parts.insert(0, replace(comparison, void=void))
-    tallies = _tallies(reports)
+    tallies = [tally for each in reports for tally in each.checks.values()]
     return View(
         title=plain(words.title_of(reports)),
-        verdict=_verdict(sections) or "nothing measured",
+        verdict=run_verdict(sections) or "nothing measured",
         words=tuple(_lead(sections)),
         tiles=tuple(tiles(sections, compared, _connection_bytes(sections, fetch))),
         remarks=tuple(_remarks(reports, sections)),
         parts=tuple(parts),
-        checks=tuple(tallies),
-        checks_words=words.checks_words([tally for each in reports for tally in each.checks]),
+        checks=tuple(_worst_first(reports)),
+        checks_words=words.checks_words(tallies),
         environments=tuple(_environments(reports, anonymous=anonymous)),
         runs=tuple(_run_view(each) for each in reports),
         left_out=tuple(left_out),
@@ -451,23 +446,14 @@ def _comparison(found: Sequence[MetricRatios], runs: Comparisons | None) -> Sect
     )
 
 
-def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
-    """Return the verdict: invalid if nothing is ranked, suspect unless all measured are valid."""
-    measured = [e for s in sections for e in (*s.ranked, *s.invalid)]
-    if not measured:
-        return None
-    if not any(entry.can_rank for entry in measured):
-        return "invalid"
-    return "valid" if all(entry.verdict == "valid" for entry in measured) else "suspect"
-
-
-def _tallies(reports: Sequence[RunReport]) -> list[CheckRow]:
+def _worst_first(reports: Sequence[RunReport]) -> list[CheckTally]:
     if len(reports) == 1:
-        return checked(reports[0].checks)
+        tallies = reports[0].checks.values()
+        return sorted(tallies, key=lambda each: STATUSES.index(each.status))
     found = [
         replace(one, where=f"run {each.run.id}, {one.where}" if one.where else "")
         for each in reports
-        for one in checked(each.checks)
+        for one in each.checks.values()
     ]
     return sorted(found, key=lambda each: (STATUSES.index(each.status), each.name))
 
@@ -478,7 +464,7 @@ def _environments(
     """Yield each machine, and each set of versions, once."""
     seen: dict[str, tuple[tuple[str, str], ...]] = {}
     for each in reports:
-        for environment in each.environments:
+        for environment in each.environments.values():
             if anonymous:
                 environment = environment.model_copy(update={"hostname": None})
             rows = _environment(environment, each)
@@ -495,7 +481,7 @@ def _environment(found: Environment, report: RunReport) -> tuple[tuple[str, str]
         ("memory", "" if memory is None else format_size(memory)),
         ("load before", "" if load is None else f"{load:g}, the average of the minute before"),
         ("governor", found.governor or "unknown"),
-        ("generator", "; ".join(report.generators[:ENVIRONMENTS_MAX])),
+        ("generator", "; ".join(list(report.generators)[:ENVIRONMENTS_MAX])),
         ("limits", ", ".join(f"{k} {format_count(v)}" for k, v in found.limits.items())),
         ("versions", ", ".join(f"{name} {found.versions[name]}" for name in found.versions)),
     ]
@@ -503,14 +489,10 @@ def _environment(found: Environment, report: RunReport) -> tuple[tuple[str, str]
 
 
 def _run_view(report: RunReport) -> RunView:
-    run = report.run
+    run = replace(report.run, title=plain(report.run.title))
     counts = ", ".join(f"{format_count(count)} {name}" for name, count in report.rows.items())
     return RunView(
-        id=run.id,
-        kind=run.kind,
-        title=plain(run.title),
-        started_at=run.started_at,
-        state=run.state,
+        run=run,
         # Redacted when it was stored, but another version's store may not have been.
         command=command_text(run.command),
         fill_in=FILL_IN if has_placeholders(run.command) else "",

@@ -7,14 +7,18 @@ escapes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
+from trueload.grouping import grouped
+from trueload.record.core_latency import moved_text
 from trueload.report.compare import ratio_cells
-from trueload.report.html.entries import CheckTally, RunReport, ratio_of, sides_of, why_tied
+from trueload.report.html.entries import ratio_of, sides_of, why_tied
+from trueload.report.html.gather import CheckTally, RunReport
 from trueload.report.times import figure_text
 from trueload.store.rows import Run
 from trueload.suites.figures import Figures
 from trueload.suites.load_tables import LoadTable
-from trueload.suites.ranks import REPETITIONS_MIN, Places
+from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.suites.summary import Summary, Unit
 from trueload.text import listed as names_listed
 from trueload.units import format_count, format_share
@@ -119,10 +123,8 @@ def ahead(ranked: Sequence[Summary], unit: Unit, too_few: int | None = None) -> 
 
 def ties(rest: Sequence[Summary]) -> list[str]:
     """A sentence on the entries below the first that may have the same ranks."""
-    by_places: dict[Places | None, list[Summary]] = {}
-    for entry in rest:
-        by_places.setdefault(entry.places, []).append(entry)
-    shared = [(places, some) for places, some in by_places.items() if len(some) > 1]
+    by_places = grouped(rest, attrgetter("places")).items()
+    shared = [(places, some) for places, some in by_places if len(some) > 1]
     if not shared:
         return []
     parts = [f"{listed(some)} (rank {places})" for places, some in shared[:NAMES_MAX]]
@@ -146,10 +148,7 @@ def apart(what: str, entries: Sequence[Summary]) -> list[str]:
 
 def absent(outcome: str, entries: Sequence[Summary]) -> list[str]:
     """What was not measured: each reason once, with those that it is of, up to a few."""
-    by_reason: dict[str, list[Summary]] = {}
-    for entry in entries:
-        by_reason.setdefault(entry.why, []).append(entry)
-    shown = list(by_reason.items())[:REASONS_MAX]
+    shown = list(grouped(entries, attrgetter("why")).items())[:REASONS_MAX]
     sentences = []
     for why, some in shown:
         are = "is" if len(some) == 1 else "are"
@@ -193,8 +192,8 @@ def run_words(report: RunReport) -> list[str]:
     if report.damaged:
         rows = _count(len(report.damaged), "row", "rows")
         sentences.append(f"{rows} of run {report.run.id} cannot be read: {report.damaged[0]}.")
-    if report.moved:
-        sentences.append(f"In run {report.run.id} {report.moved}.")
+    if moved := moved_text(report.core_latencies):
+        sentences.append(f"In run {report.run.id} {moved}.")
     if not report.rows:
         sentences.append(f"Run {report.run.id} has no rows.")
     return sentences

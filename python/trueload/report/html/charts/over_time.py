@@ -8,11 +8,11 @@ from typing import Any
 import altair as alt
 
 from trueload.report.html.charts.theme import (
+    COUNT_EXPR,
     QUIET,
     Palette,
     TitledChart,
     colours,
-    count_axis,
     data,
     finished,
     legend_below,
@@ -109,7 +109,8 @@ def _rates(
     ]
     if not rows:
         return None
-    x, y = _seconds(), count_axis(unit)
+    axis = alt.Axis(labelExpr=COUNT_EXPR, title=unit, tickCount=5)
+    x, y = _seconds(), alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
     lines = alt.Chart(data(rows)).mark_line(strokeWidth=1.75)
     layers = [lines.encode(x=x, y=y, color=series_colour(list(rates), palette))]
     if dashed:

@@ -217,11 +217,10 @@ def legend_below(names: Sequence[str], **looks: Any) -> Any:
     )
 
 
-def time_axis(values: Sequence[float | None], title: str, *, log: bool | None = None) -> Any:
+def time_axis(values: Sequence[float | None], title: str) -> Any:
     """Return an axis of times in ns, logarithmic if the values are far apart."""
     known = [value for value in values if value is not None and value > 0]
-    wide = bool(known) and max(known) > 8 * min(known) if log is None else log
-    if not wide:
+    if not known or max(known) <= 8 * min(known):
         axis = alt.Axis(labelExpr=NS_EXPR, title=title, tickCount=6)
         return alt.Y("ns:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
     low, high = min(known), max(known)
@@ -239,16 +238,6 @@ def log_ticks(low: float, high: float) -> list[float]:
     rough = [tick for tick in decades if low <= tick <= high]
     fine = [tick * factor for tick in decades for factor in (1, 2, 5)]
     return rough if len(rough) > 2 else [tick for tick in fine if low <= tick <= high]
-
-
-def count_axis(title: str, channel: Any = None, *, zero: bool = True) -> Any:
-    """Return an axis of counts or rates: 10k, 2.5M."""
-    channel = channel or alt.Y
-    return channel(
-        "value:Q",
-        axis=alt.Axis(labelExpr=COUNT_EXPR, title=title, tickCount=5),
-        scale=alt.Scale(zero=zero, nice=True),
-    )
 
 
 def rule_at(value: float, channel: str, colour: str, *, dash: bool = True) -> Any:
