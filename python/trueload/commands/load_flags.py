@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trueload.commands.replay_flags import replayed_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions, StagesOf, staged
+from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Duration, LoadPlan, Requests
 from trueload.trial.spec import CLOSED, Load, open_load, staged_load
 from trueload.units import NS_PER_S, Ramp
@@ -70,21 +71,12 @@ def choose_load(
 def _check(given: LoadOptions, *, random: bool) -> None:
     staged = given.gave("stages")
     of_connections = given.stages_of == "connections"
-    pairs = (
-        ("--duration", given.gave("duration_ns"), "--requests", given.gave("requests")),
-        ("--rate", given.gave("rate_per_s"), "--stages", staged),
-        ("--duration", given.gave("duration_ns"), "--stages", staged),
-        ("--requests", given.gave("requests"), "--stages", staged),
-        (
-            "--connections",
-            given.gave("connections"),
-            "--stages-of connections",
-            staged and of_connections,
-        ),
-    )
-    for one, is_one, other, is_other in pairs:
-        if is_one and is_other:
-            raise UserError(f"{one} and {other} cannot be used together", "keep one of them")
+    for field in filter(given.gave, ("duration_ns", "rate_per_s", "requests")):
+        others = ("requests", "stages") if field == "duration_ns" else ("stages",)
+        given.refuse_beside(flag_of(field), *others)
+    if given.gave("connections") and staged and of_connections:
+        message = "--connections and --stages-of connections cannot be used together"
+        raise UserError(message, "keep one of them")
     if given.gave("stages_of") and not staged:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
     if given.gave("rate_per_s") or (staged and not of_connections):

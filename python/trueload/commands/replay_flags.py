@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RECORDING_HAS = "the recording says what is sent"
 """Why the flags of a single request are refused beside a recording."""
 TIMES_HAS = "the recording has its own times: --speed changes them"
+FOLLOWED = "leave --follow out: what followed a redirect is in the recording"
 NO_URL = "write `trueload http URL --replay FILE`: a recording is never sent to where it comes from"
 
 _OWN = (
@@ -39,7 +40,9 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
             if given.gave(name):
                 raise UserError(f"{flag_of(name)} is given, but no --replay", "add --replay FILE")
         return None
-    _refuse_beside(given)
+    given.refuse_beside("--replay", *_OWN, hint=RECORDING_HAS)
+    given.refuse_beside("--replay", "connect_open_per_s", hint=TIMES_HAS)
+    given.refuse_beside("--replay", "follow", hint=FOLLOWED)
     if base is None:
         raise UserError("--replay needs the URL of the server", NO_URL)
     if base.path != "/":
@@ -64,34 +67,13 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
     return read_recording(given.replay, beside)
 
 
-def _refuse_beside(given: HttpOptions) -> None:
-    for name in _OWN:
-        if given.gave(name):
-            raise UserError(f"--replay and {flag_of(name)} cannot be used together", RECORDING_HAS)
-    if given.connect_open_per_s is not None:
-        raise UserError("--replay and --connect-open cannot be used together", TIMES_HAS)
-    if given.follow is not None:
-        raise UserError(
-            "--replay and --follow cannot be used together",
-            "leave --follow out: what followed a redirect is in the recording",
-        )
-
-
 def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
     """Return the load that sends recorded traffic. The warm-up, if one was asked for, is its first
     part. Raises ``UserError`` for options that contradict it."""
-    for flag, field in (
-        ("--duration", "duration_ns"),
-        ("--requests", "requests"),
-        ("--rate", "rate_per_s"),
-        ("--stages", "stages"),
-        ("--arrivals", "arrivals"),
-        ("--seed", "seed"),
-    ):
-        if given.gave(field):
-            raise UserError(f"--replay and {flag} cannot be used together", TIMES_HAS)
-    if given.idle is not None:
-        raise UserError("--replay and --idle cannot be used together", "keep one of them")
+    timed = ("duration_ns", "requests", "rate_per_s", "stages", "arrivals", "seed")
+    given.refuse_beside("--replay", *timed, hint=TIMES_HAS)
+    given.refuse_beside("--replay", "idle")
+
     warmup_ns = given.warmup_ns or 0
     if warmup_ns > replay.span_ns:
         raise UserError(

@@ -84,7 +84,7 @@ UrlArgument = Annotated[
 def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
     from trueload.commands.job import Workload
-    from trueload.commands.request_flags import read_identity, read_local_addresses
+    from trueload.commands.request_flags import read_identity
     from trueload.request.environment import environment_of
     from trueload.request.make import make_request
     from trueload.request.redact import redact_url
@@ -98,15 +98,13 @@ def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
     request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)
     environment_of([request], os.environ)
-    local = given.local_address
     workload = Workload(
         kind="ws",
         url=redact_url(endpoint.url),
         endpoint=endpoint,
-        route=make_route(unix=given.unix, overrides=given.resolve, local_addresses=local),
+        route=make_route(given, given.unix),
         traffic=Traffic(
-            local_addresses=read_local_addresses(local),
-            tls=make_tls(endpoint, given.only(TlsOptions)),
+            local_addresses=given.local_address, tls=make_tls(endpoint, given.only(TlsOptions))
         ),
     )
     return WsOpening(workload, request, dialect)

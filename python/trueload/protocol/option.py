@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from trueload.errors import UserError
 from trueload.units import (
     NUMBER,
     format_cpu_list,
@@ -150,6 +151,11 @@ class Settings:
     def gave(self, field: str) -> bool:
         """Whether a setting was given."""
         return field in self.given
+
+    def refuse_beside(self, flag: str, *fields: str, hint: str = "keep one of them") -> None:
+        """Raise ``UserError`` for the first of these settings that was given beside ``flag``."""
+        for name in filter(self.gave, fields):
+            raise UserError(f"{flag} and {flag_of(name)} cannot be used together", hint)
 
     def only(self, model: type[Given]) -> Given:
         """Return those settings that ``model`` declares."""
