@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.flags import with_flags_of, with_read
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
 from trueload.commands.measuring import measuring
 from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
@@ -26,6 +26,8 @@ from trueload.commands.place_options import (
     read_placement,
 )
 from trueload.errors import UserError
+from trueload.metrics.options import MetricsOptions
+from trueload.places.names import Placement
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.request_options import (
@@ -49,9 +51,6 @@ PADDING_BYTES = 200
 LIMIT_ASKED, LIMIT_PUBLISHED = "p95<500ms", "receipt_p95<500ms"
 # Each client that joins needs a handshake, and often a subscription.
 JOINING = EngineOptions(connect_rate_per_s=1_000)
-# A step runs on one thread, and each client has one message in flight.
-read_engine = reader_of(EngineOptions, without=("threads", "refill"))
-
 
 # Headers of a handshake that the engine sets, or that have an option.
 _OWN_HEADERS = {
@@ -160,15 +159,24 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
 
 
 read_echo_job = measuring(read_echo)
-read_broadcast = reader_of(WsBroadcastOptions)
 
 
-@with_flags_of(read_metrics, without=())
-@with_flags_of(read_placement, without=())
-@with_flags_of(read_engine, without=())
-@with_flags_of(read_broadcast, without=())
-@with_options(BroadcastOptions)
-def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) -> Job:
+@with_read(
+    given=reader_of(BroadcastOptions),
+    of_steps=reader_of(WsBroadcastOptions),
+    # A step runs on one thread, and each client has one message in flight.
+    engine=reader_of(EngineOptions, without=("threads", "refill")),
+    placement=read_placement,
+    metrics=read_metrics,
+)
+def read_broadcast_job(
+    url: UrlArgument,
+    given: BroadcastOptions,
+    of_steps: WsBroadcastOptions,
+    engine: EngineOptions,
+    placement: Placement,
+    metrics: MetricsOptions,
+) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
     from trueload.commands.host_duration import check_dry_run
     from trueload.commands.job import Job
@@ -179,14 +187,10 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
     from trueload.search.execute import SearchPlan, make_clients
     from trueload.trial.spec import Load, TrialSpec
 
-    placement = read_placement(**take_flags(read_placement, flags))
     check_dry_run(given.dry_run, placement)
     check_all_at_start(placement, "a broadcast")
-    metrics = read_metrics(**take_flags(read_metrics, flags))
-    engine = read_engine(**take_flags(read_engine, flags))
     check_pinned(engine, placement)
     check_weights(placement, broadcast=True)
-    of_steps = read_broadcast(**flags)
     opened = read_opening(url, of_steps)
     workload = opened.workload
     check_one_stdout(given.json_path, given.format)
@@ -237,8 +241,8 @@ class WsOptions(WsLimitOptions, ModeOptions):
     """What both modes have in one form."""
 
 
-@with_flags_of(read_broadcast_job, without=())
-@with_flags_of(read_echo_job, without=())
+@with_flags_of(read_broadcast_job)
+@with_flags_of(read_echo_job)
 @with_options(WsOptions)
 def read_job(given: WsOptions, **flags: Any) -> Job:
     """Read the options, according to the mode."""
