@@ -18,6 +18,7 @@ from trueload.protocol.option import (
     one_of,
     option,
     positive_span,
+    within,
 )
 from trueload.protocol.request_options import DialectOptions, IdentityOptions
 from trueload.units import parse_count, parse_share
@@ -34,21 +35,9 @@ STREAMS = 1000
 ServerVersion = Literal["1.1", "2"]
 
 
-def _work(text: str) -> int:
-    """The time of ``--work``: while a request is worked on, nothing else is done."""
-    work_ns = positive_span(text)
-    if work_ns > WORK_NS_MAX:
-        raise ValueError(f"{text!r} is more than 1s")
-    return work_ns
-
-
-def _streams(text: str) -> int:
-    count = parse_count(text)
-    if count > COUNT_MAX:
-        raise ValueError(f"'{text}' is more than {COUNT_MAX:,}")
-    return count
-
-
+# While a request is worked on, nothing else is done.
+_work = within(positive_span, 0, WORK_NS_MAX, "more than 1s")
+_streams = within(parse_count, 0, COUNT_MAX, f"more than {COUNT_MAX:,}")
 _SHARE = Unit("SHARE", parse_share, keyword="ShareOf")
 
 

@@ -30,6 +30,7 @@ _NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 Given = TypeVar("Given", bound="Settings")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -230,28 +231,23 @@ def show_span(ns: int) -> str:
     return format_span(ns) if ns else "0"
 
 
+def within(
+    parse: Callable[[str], Number], least: float, most: float, wrong: str
+) -> Callable[[str], Number]:
+    """A parser of values from ``least`` to ``most``; others are ``wrong``: ``more than 1s``."""
+
+    def parse_within(text: str) -> Number:
+        value = parse(text)
+        if not least <= value <= most:
+            raise ValueError(f"'{text}' is {wrong}")
+        return value
+
+    return parse_within
+
+
 def positive_count(maximum: int) -> Callable[[str], int]:
     """A parser of counts from 1 to ``maximum``."""
-
-    def parse_positive_count(text: str) -> int:
-        count = parse_count(text)
-        if not 1 <= count <= maximum:
-            raise ValueError(f"'{text}' is not from 1 to {maximum:,}")
-        return count
-
-    return parse_positive_count
-
-
-def span_up_to(most_ns: int, why: str) -> Callable[[str], int]:
-    """A parser of times from 0 to ``most_ns``; ``why`` says what is wrong with longer ones."""
-
-    def parse_span(text: str) -> int:
-        ns = any_span(text)
-        if ns > most_ns:
-            raise ValueError(f"'{text}' is more than {format_span(most_ns)}, {why}")
-        return ns
-
-    return parse_span
+    return within(parse_count, 1, maximum, f"not from 1 to {maximum:,}")
 
 
 def one_of(*choices: str) -> Unit:
