@@ -14,7 +14,7 @@ from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions, StagesOf, staged
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import Duration, LoadPlan, Requests
-from trueload.trial.spec import CLOSED, Load, open_load, staged_load
+from trueload.trial.spec import CLOSED, Load, open_load, staged_load, stop_of
 from trueload.units import NS_PER_S, Ramp
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def choose_load(
         return replace(replayed_load(load, given, replay), warmup=_warmup(given, 0))
     if given.stages is not None:
         return _staged(load, given, given.stages)
-    stop = _stop(given)
+    stop = stop_of(given)
     pacing: LoadPlan = CLOSED
     if given.rate_per_s is not None:
         pacing = open_load(given.rate_per_s, stop, given.arrivals, given.seed)
@@ -109,12 +109,6 @@ def read_stages(text: str, of: StagesOf) -> tuple[Ramp, ...]:
     except ValueError as error:
         hint = "write for example '10s@64,30s@64..512'" if of == "connections" else STAGES_HINT
         raise UserError(f"--stages {error}", hint) from None
-
-
-def _stop(given: LoadOptions) -> Duration | Requests:
-    if given.requests is not None:
-        return Requests(count=given.requests)
-    return Duration(ns=given.duration_ns)
 
 
 def _warmup(given: LoadOptions, by_default_ns: int) -> Duration | None:

@@ -159,7 +159,7 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         opened = stack.enter_context(open_for_suite(job.placement, plan))
         stack.enter_context(_locked(plan.suite, job, opened, interrupt))
         talk(f"run {run.id}, resumed: {describe(plan)}")
-        for changed in changed_subjects(plan, list(digests.items())):
+        for changed in changed_subjects(plan, digests):
             talk(
                 f"note: {changed} has changed since the run began; the remaining trials"
                 " measure the new version"

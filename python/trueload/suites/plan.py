@@ -23,7 +23,7 @@ from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract, Contract
 from trueload.subjects.manifest import Cores, Subject
 from trueload.suites.changes import Changes, check_role
-from trueload.suites.definition import Axes, PublishedTable, Report, Suite
+from trueload.suites.definition import PublishedTable, Report, Suite
 from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
 from trueload.suites.ranks import REPETITIONS_MIN
@@ -300,7 +300,7 @@ def make_plan(
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
     axes = {"--connections": changes.connections, "--rate": changes.rate_per_s}
     window = plan_window(suite, changes.window, axes)
-    loads = tuple(_loads(suite, changes, window.stages))
+    loads = tuple(dict.fromkeys(_loads(suite, changes, window.stages)))
     if changes.window.gave("arrivals") and not any(load.is_open for load in loads):
         raise UserError("--arrivals is for an open loop", "add --rate")
     return SuitePlan(
@@ -349,11 +349,10 @@ def _first(changed: int | None, otherwise: int) -> int:
 
 
 def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iterator[PlannedLoad]:
-    """Every combination of each block, once; an axis that was given replaces the suite's."""
+    """Every combination of each block; an axis that was given replaces the suite's."""
     if suite.clients is not None:
         yield from _client_loads(suite, changes)
         return
-    seen = set()
     for block in suite.loads:
         rates: Sequence[float | None] = (
             changes.rate_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
@@ -370,7 +369,7 @@ def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iter
             tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
         )
         for cores, pipeline, connections, rate_per_s, close, http in axes:
-            load = PlannedLoad(
+            yield PlannedLoad(
                 connections=connections,
                 pipeline=pipeline,
                 cores=cores,
@@ -381,30 +380,14 @@ def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iter
                 http=http,
                 stages=stages,
             )
-            if load not in seen:
-                seen.add(load)
-                yield load
 
 
 def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
     """The same for clients."""
-    seen = set()
-    blocks: Sequence[Axes] = suite.full if changes.full else suite.loads
-    for block in blocks:
-        found = planned_pools(
-            block,
-            changes.pools,
-            changes.pool_size,
-            changes.concurrency,
-            changes.streams,
-            suite.files,
-            http2=suite.http2 is not None,
-        )
+    for block in suite.full if changes.full else suite.loads:
+        found = planned_pools(block, changes, suite.files, http2=suite.http2 is not None)
         for cores, pools in product(changes.cores or block.cores, found):
-            load = PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)
-            if load not in seen:
-                seen.add(load)
-                yield load
+            yield PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)
 
 
 def planned(subject: Subject, digest: str) -> PlannedSubject:

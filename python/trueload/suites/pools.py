@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from trueload.protocol.client import STREAMS
 from trueload.protocol.model import Model, left_out
 from trueload.runner.files import SPARE
+from trueload.suites.changes import Changes
 from trueload.suites.definition import Axes
 from trueload.units import counted, format_count
 
@@ -57,14 +58,7 @@ class PlannedPools(Model):
 
 
 def planned_pools(
-    block: Axes,
-    pools: Sequence[int] | None,
-    pool_sizes: Sequence[int] | None,
-    concurrency: Sequence[int] | None,
-    streams: Sequence[int] | None,
-    files: int,
-    *,
-    http2: bool,
+    block: Axes, changes: Changes, files: int, *, http2: bool
 ) -> Iterator[PlannedPools]:
     """Yield every combination of a block; values of the command line replace the block's.
 
@@ -73,10 +67,10 @@ def planned_pools(
     no_streams = (0,)
     axes = product(
         block.files or (files,),
-        pools or block.pools,
-        pool_sizes or block.pool_size,
-        concurrency or block.concurrency,
-        (streams or block.streams or (1,)) if http2 else no_streams,
+        changes.pools or block.pools,
+        changes.pool_size or block.pool_size,
+        changes.concurrency or block.concurrency,
+        (changes.streams or block.streams or (1,)) if http2 else no_streams,
         (block.max_streams or (STREAMS,)) if http2 else no_streams,
     )
     for limit, count, size, at_once, of_each, permitted in axes:
