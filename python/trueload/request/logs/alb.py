@@ -48,15 +48,8 @@ def parse_alb(line: str) -> RecordedRequest:
         at_ns, whole = _time(kind, time, took, line[found.end() :])
     except ValueError:
         raise NoLineError("no time that can be read") from None
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host.lower(),
-        path=asked.path,
-        headers=asked.with_user(headers_of([("User-Agent", plain(agent))])),
-        status=status_of(status),
-        whole=whole,
-    )
+    headers = headers_of([("User-Agent", plain(agent))])
+    return asked.recorded(at_ns, headers, status=status_of(status), whole=whole)
 
 
 def _time(kind: str | None, time: str, took: str, rest: str) -> tuple[int, bool]:

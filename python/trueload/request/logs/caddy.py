@@ -50,12 +50,10 @@ def parse_caddy(line: str) -> RecordedRequest | None:
         raise UnsendableError("bytes that the log has lost")
     asked = parse_asked(str(request["method"]), str(request["uri"]))
     at_ns, whole = _time(fields)
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host or str(request.get("host") or "").lower(),
-        path=asked.path,
-        headers=asked.with_user(headers_of(_headers(request.get("headers")))),
+    return asked.recorded(
+        at_ns,
+        headers_of(_headers(request.get("headers"))),
+        host=str(request.get("host") or ""),
         status=status_of(str(fields.get("status", ""))),
         whole=whole,
     )

@@ -53,15 +53,9 @@ class CloudFront:
             (name, _decoded(fields.get(f"cs({name})", "-")))
             for name in ("Referer", "User-Agent", "Cookie")
         )
-        return RecordedRequest(
-            at_ns=at_ns,
-            method=asked.method,
-            host=asked.host or (fields.get("cs(Host)", "") if named == "-" else named).lower(),
-            path=asked.path,
-            headers=asked.with_user(headers),
-            status=status_of(fields.get("sc-status", "")),
-            whole=whole,
-        )
+        host = fields.get("cs(Host)", "") if named == "-" else named
+        status = status_of(fields.get("sc-status", ""))
+        return asked.recorded(at_ns, headers, host=host, status=status, whole=whole)
 
 
 def _names_in(line: str) -> tuple[str, ...]:

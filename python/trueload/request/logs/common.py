@@ -42,15 +42,7 @@ def parse_line(line: str) -> RecordedRequest:
         raise NoLineError("not a time of an access log") from None
     asked = parse_request_line(plain(request))
     headers = headers_of((("Referer", plain(referer)), ("User-Agent", plain(agent))))
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host,
-        path=asked.path,
-        headers=asked.with_user(headers),
-        status=status_of(status),
-        whole=True,
-    )
+    return asked.recorded(at_ns, headers, status=status_of(status), whole=True)
 
 
 # Neighbouring lines have the same time.

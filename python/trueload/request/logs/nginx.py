@@ -63,12 +63,10 @@ def of_variables(
         asked = parse_asked(texts.get("request_method", "GET"), target)
     named = texts.get("http_host") or texts.get("host") or ""
     body = texts.get("request_body", "")
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host or ("" if named == "-" else named.lower()),
-        path=asked.path,
-        headers=asked.with_user(headers_of(_headers(texts))),
+    return asked.recorded(
+        at_ns,
+        headers_of(_headers(texts)),
+        host="" if named == "-" else named,
         body=None if body in ("", "-") else body.encode("utf-8", "surrogateescape"),
         status=status_of(texts.get("status", "")),
         whole=whole,
