@@ -178,8 +178,4 @@ def _report(
             counts |= {"driver": ready.driver, "driver_note": ready.driver_note}
         if counts is not None and seen is not None:
             counts |= {"record": seen.model_dump(mode="json", exclude={"type", "id"})}
-        text = json.dumps(counts) + "\n"
-        if str(json_path) == "-":
-            sys.stdout.write(text)
-        else:
-            outputs.write_text(json_path, text)
+        outputs.write_text(json_path, json.dumps(counts) + "\n")
