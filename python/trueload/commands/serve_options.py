@@ -176,8 +176,7 @@ def make_faults(given: ServeHttpOptions) -> Faults | None:
     _needs(given, "slow_for_ns", "--slow-share", there=given.gave("slow_share"))
     _needs(given, "close_silently", "--close-after", there=given.gave("close_after"))
     _needs(given, "fault_seed", "--error-share or another fault", there=asked)
-    shares = {field: value for field, value in given.given.items() if field in _SHARES}
-    if sum(shares.values()) > 1:
+    if sum(given.given.get(field, 0.0) for field in _SHARES) > 1:
         raise UserError(
             "the shares of all faults together exceed 100%",
             "a request meets one fault at most: --error-share, --reset-share, --stall-share,"
@@ -187,17 +186,12 @@ def make_faults(given: ServeHttpOptions) -> Faults | None:
         return None
     from trueload.protocol.faults import Faults  # imported late: a help has no model
 
+    same = {name: value for name, value in given.given.items() if name in Faults.model_fields}
     return Faults(
+        **same,
         seed=given.fault_seed or 0,
-        **shares,
         stall_ns=given.stall_for_ns,
         slow_ns=(given.slow_for_ns or SLOW_NS) if given.slow_share else 0,
-        close_after=given.close_after,
-        close_silently=given.close_silently,
-        work_ns=given.work_ns or 0,
-        goaway_after=given.goaway_after,
-        stall_window=given.stall_window,
-        settings_delay_ns=given.settings_delay_ns or 0,
     )
 
 
