@@ -20,6 +20,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trueload.commands.host_duration import for_job, print_manifest
 from trueload.commands.job import Job, RunWriter
@@ -53,6 +54,9 @@ from trueload.trial.run import run_trial
 from trueload.trial.server_files import files_note
 from trueload.trial.spec import repetition
 
+if TYPE_CHECKING:
+    from trueload.search.execute import StepResult
+
 
 def run_job(job: Job) -> int:
     """Measure, save and show; return the exit code."""
@@ -78,13 +82,17 @@ def run_job(job: Job) -> int:
 
 @dataclass(frozen=True)
 class JobResult:
-    """The result of a job: its trials, in order, and what became of its thresholds."""
+    """The result of a job: its trials, in order, and what became of its thresholds.
+
+    Of a search, ``taken`` has the steps, and ``records`` the deciding one, if there was any step.
+    """
 
     records: tuple[Record, ...]
     rulings: tuple[Ruling, ...]
     saved: RunWriter
     unwritten: UserError | None = None
     """Why the log of single requests could not be written."""
+    taken: tuple[StepResult, ...] = ()
 
 
 def measure_job(
