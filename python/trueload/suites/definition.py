@@ -6,8 +6,8 @@ ones. Text becomes meaning here (durations, selects), once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -129,6 +129,12 @@ class Axes(Model):
         if any(later <= earlier for earlier, later in pairwise(self.idle)):
             raise ValueError("the steps of idle must rise, like [0, 1000, 5000]")
         return self
+
+
+def combined(axes: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values of axes, by name; the last axis turns fastest."""
+    for values in product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
 
 
 class PublishedRow(Model):

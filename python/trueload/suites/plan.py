@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import Any
 
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
@@ -23,7 +24,7 @@ from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract, Contract
 from trueload.subjects.manifest import Cores, Subject
 from trueload.suites.changes import Changes, check_role
-from trueload.suites.definition import PublishedTable, Report, Suite
+from trueload.suites.definition import Broadcast, PublishedTable, Report, Suite, combined
 from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
 from trueload.suites.ranks import REPETITIONS_MIN
@@ -76,6 +77,12 @@ class PlannedBroadcast(Model):
     padding_bytes: int
     steps: int | None
     """Null for as many as it takes."""
+
+    @classmethod
+    def of(cls, written: Broadcast) -> PlannedBroadcast:
+        """As a suite has it."""
+        same = written.model_dump(exclude={"padding"})
+        return cls(**same, padding_bytes=parse_size(written.padding))
 
 
 class PlannedLoad(Model):
@@ -321,7 +328,7 @@ def make_plan(
         share_cpus=changes.share_cpus,
         port=changes.port,
         published_tables=suite.published_tables,
-        broadcast=_broadcast(suite),
+        broadcast=None if suite.broadcast is None else PlannedBroadcast.of(suite.broadcast),
         report=suite.report,
         client_wait_ms=None
         if suite.clients is None
@@ -329,18 +336,6 @@ def make_plan(
         client_rounds=1 if suite.clients is None else suite.clients.rounds,
         http2=None if suite.http2 is None else suite.http2.windows,
         **changes.engine.over(suite.engine).values,
-    )
-
-
-def _broadcast(suite: Suite) -> PlannedBroadcast | None:
-    found = suite.broadcast
-    if found is None:
-        return None
-    return PlannedBroadcast(
-        limit=found.limit,
-        concurrent=found.concurrent,
-        padding_bytes=parse_size(found.padding),
-        steps=found.steps,
     )
 
 
@@ -360,26 +355,17 @@ def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iter
         numbers = changes.connections or block.connections
         if stages is not None:
             rates, numbers = (None,), (stages.connections,) if stages.connections else numbers
-        axes = product(
-            changes.cores or block.cores,
-            changes.pipeline or block.pipeline,
-            numbers,
-            rates,
-            (None,) if changes.close is not None else block.close or (None,),
-            tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
-        )
-        for cores, pipeline, connections, rate_per_s, close, http in axes:
-            yield PlannedLoad(
-                connections=connections,
-                pipeline=pipeline,
-                cores=cores,
-                rate_per_s=rate_per_s,
-                broadcast=suite.broadcast is not None,
-                close=close,
-                idle=block.idle,
-                http=http,
-                stages=stages,
-            )
+        axes: dict[str, Sequence[Any]] = {
+            "cores": changes.cores or block.cores,
+            "pipeline": changes.pipeline or block.pipeline,
+            "connections": numbers,
+            "rate_per_s": rates,
+            "close": (None,) if changes.close is not None else block.close or (None,),
+            "http": tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
+        }
+        is_broadcast = suite.broadcast is not None
+        for each in combined(axes):
+            yield PlannedLoad(**each, broadcast=is_broadcast, idle=block.idle, stages=stages)
 
 
 def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
