@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trueload.commands.replay_flags import replayed_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions, StagesOf, staged
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.plan import Duration, LoadPlan, Requests
 from trueload.trial.spec import CLOSED, Load, open_load, staged_load, stop_of
 from trueload.units import NS_PER_S, Ramp
@@ -42,14 +42,10 @@ def choose_load(
     if replay is None:
         _check(given, random=random)
     if once:
-        if given.warmup_ns:
-            raise UserError(
-                "--warmup and --data-order unique cannot be used together",
-                "a warm-up would use up rows: leave it out",
-            )
+        hint = "a warm-up would use up rows: leave it out"
+        refuse_beside("--warmup", {"--data-order unique": given.warmup_ns}, hint)
         given = LoadOptions(warmup_ns=0).over(given)
-    if close and given.pipeline > 1:
-        raise UserError("--close and --pipeline cannot be used together", "keep one of them")
+    refuse_beside("--close", {"--pipeline": close and given.pipeline > 1})
     load = Load(
         connections=given.connections,
         idle=() if given.idle is None else (0, given.idle),
@@ -74,9 +70,8 @@ def _check(given: LoadOptions, *, random: bool) -> None:
     for field in filter(given.gave, ("duration_ns", "rate_per_s", "requests")):
         others = ("requests", "stages") if field == "duration_ns" else ("stages",)
         given.refuse_beside(flag_of(field), *others)
-    if given.gave("connections") and staged and of_connections:
-        message = "--connections and --stages-of connections cannot be used together"
-        raise UserError(message, "keep one of them")
+    if given.gave("connections") and staged:
+        refuse_beside("--connections", {"--stages-of connections": of_connections})
     if given.gave("stages_of") and not staged:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
     if given.gave("rate_per_s") or (staged and not of_connections):

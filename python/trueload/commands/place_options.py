@@ -23,6 +23,7 @@ from trueload.protocol.option import (
     any_span,
     option,
     positive_count,
+    refuse_beside,
     show_span,
 )
 from trueload.units import counted
@@ -205,11 +206,7 @@ def check_allowed_losses(allow_lost: int | None, placement: Placement, *, search
     search, whose steps must all have the same hosts."""
     if allow_lost is None:
         return 0
-    if searches:
-        message = (
-            "--allow-lost and --limit cannot be used together: a search needs all of its hosts"
-        )
-        raise UserError(message, "keep one of them")
+    refuse_beside("--allow-lost", {"--limit": searches}, why="a search needs all of its hosts")
     if placement.is_counted and allow_lost >= placement.host_count:
         has = counted(placement.host_count, "host")
         raise UserError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trueload.commands.job import Workload
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.environment import fill_header
@@ -45,11 +45,8 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
     given.refuse_beside("--replay", "follow", hint=FOLLOWED)
     if base is None:
         raise UserError("--replay needs the URL of the server", NO_URL)
-    if base.path != "/":
-        raise UserError(
-            "--replay and a path in the URL cannot be used together",
-            "name only the server: the recording has the paths",
-        )
+    has_paths = "name only the server: the recording has the paths"
+    refuse_beside("--replay", {"a path in the URL": base.path != "/"}, has_paths)
     from trueload.request.gather import RecordingFlags  # imported late: few runs are replays
     from trueload.request.recording import read_recording
 
@@ -88,8 +85,5 @@ def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
 
 def check_replay(workload: Workload, *, searches: bool) -> None:
     """Refuse a search with recorded traffic. Raises ``UserError``."""
-    if workload.traffic.replay is not None and searches:
-        raise UserError(
-            "--replay and --limit cannot be used together",
-            "a recording has one load: try --speed 2x",
-        )
+    if workload.traffic.replay is not None:
+        refuse_beside("--replay", {"--limit": searches}, "a recording has one load: try --speed 2x")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from trueload.commands.job import Workload
 from trueload.commands.replay_flags import replay_of
-from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
+from trueload.commands.scenario_flags import ONE_EACH, STEPS_HAVE
 from trueload.errors import UserError
+from trueload.protocol.option import refuse_beside
 from trueload.protocol.request_options import (
     OF_ONE_REQUEST,
     ContentOptions,
@@ -53,8 +54,7 @@ CURL_HAS = "the curl command has its own: change it there"
 def read_workload(url: str | None, given: HttpOptions) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if given.curl is not None:
-        if url is not None:
-            raise UserError("--curl and a URL cannot be used together", CURL_HAS)
+        refuse_beside("--curl", {"a URL": url is not None}, CURL_HAS)
         url, given, timeout_ns = of_curl(given)
         return replace(read_workload(url, given), timeout_ns=timeout_ns)
     if given.keep_body and not (given.body or given.form or given.expect_body):
@@ -73,7 +73,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     if given.scenario is not None:
         given.refuse_beside("--scenario", *OF_ONE_REQUEST, "expect_body", hint=STEPS_HAVE)
         given.refuse_beside("--scenario", "targets")
-        check_streams(given.streams)
+        refuse_beside("--scenario", {"--streams": (given.streams or 1) > 1}, ONE_EACH)
         from trueload.request.scenario import ScenarioFlags, read_scenario
 
         beside = ScenarioFlags(base, headers, user, expect, given.data)
@@ -137,8 +137,7 @@ def _request(endpoint: Url, given: ContentOptions) -> Request:
     """Return the one request that is sent. Raises ``UserError``."""
     lines, body = given.header, read_body(given.body, given.body_file)
     if given.form:
-        if body is not None:
-            raise UserError("--form and a body cannot be used together", "keep one of them")
+        refuse_beside("--form", {"a body": body is not None})
         from trueload.request.form import make_form
 
         content_type, body = make_form(given.form)

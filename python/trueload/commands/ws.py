@@ -29,7 +29,7 @@ from trueload.errors import UserError
 from trueload.metrics.options import MetricsOptions
 from trueload.places.names import Placement
 from trueload.protocol.engine_options import EngineOptions
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.request_options import (
     ModeOptions,
     TlsOptions,
@@ -127,8 +127,7 @@ def _headers(given: Sequence[str], origin: str | None, protocols: Sequence[str])
     for name, hint in _OWN_HEADERS.items():
         if name in names:
             raise UserError(f"trueload sets {name} itself", hint)
-    if origin is not None and "origin" in names:
-        raise UserError("--origin and a header Origin cannot be used together", "keep one of them")
+    refuse_beside("--origin", {"a header Origin": origin is not None and "origin" in names})
     lines = list(given)
     lines += [] if origin is None else [f"Origin: {origin}"]
     lines += [f"Sec-WebSocket-Protocol: {', '.join(protocols)}"] if protocols else []
@@ -142,11 +141,10 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     from trueload.request.message import make_messages
 
     opened = read_opening(url, given)
-    if given.text is not None and opened.dialect is not None:
-        raise UserError(
-            f"--{'text' if given.text else 'binary'} and --dialect cannot be used together",
-            "a dialect says what kind its messages are",
-        )
+    if given.text is not None:
+        flag = "--text" if given.text else "--binary"
+        hint = "a dialect says what kind its messages are"
+        refuse_beside(flag, {"--dialect": opened.dialect is not None}, hint)
     as_text = given.text is not False
     exchange = WsEcho(
         opening=opened.request,

@@ -155,8 +155,7 @@ class Settings:
 
     def refuse_beside(self, flag: str, *fields: str, hint: str = "keep one of them") -> None:
         """Raise ``UserError`` for the first of these settings that was given beside ``flag``."""
-        for name in filter(self.gave, fields):
-            raise UserError(f"{flag} and {flag_of(name)} cannot be used together", hint)
+        refuse_beside(flag, {flag_of(name): self.gave(name) for name in fields}, hint)
 
     def only(self, model: type[Given]) -> Given:
         """Return those settings that ``model`` declares."""
@@ -167,6 +166,16 @@ class Settings:
         """Return the settings without those that ``model`` declares."""
         others = options_of(model)
         return type(self)(**{name: v for name, v in self.given.items() if name not in others})
+
+
+def refuse_beside(
+    flag: str, others: Mapping[str, object], hint: str = "keep one of them", why: str = ""
+) -> None:
+    """Raise ``UserError`` for the first of ``others``, by flag, that was given beside ``flag``."""
+    reason = f": {why}" if why else ""
+    for other, is_given in others.items():
+        if is_given:
+            raise UserError(f"{flag} and {other} cannot be used together{reason}", hint)
 
 
 def options_of(

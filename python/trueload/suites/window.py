@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trueload.errors import UserError
 from trueload.protocol.load_options import Arrivals, LoadOptions, StagesOf, staged
 from trueload.protocol.model import Model
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.plan import Duration, Requests
 from trueload.suites.definition import Suite
 from trueload.trial.spec import Load, most_connections, staged_load, stop_of
@@ -81,11 +81,8 @@ def _staged(
     except ValueError as error:
         raise UserError(f"--stages {error}", "write for example '10s@1k,30s@1k..20k'") from None
     excluded = "--connections" if of == "connections" else "--rate"
-    if axes[excluded] is not None:
-        raise UserError(
-            f"{excluded} and stages of it cannot be used together",
-            "give one of them; --duration replaces the stages of a suite",
-        )
+    hint = "give one of them; --duration replaces the stages of a suite"
+    refuse_beside(excluded, {"stages of it": axes[excluded] is not None}, hint)
     stop = Duration(ns=sum(ramp.ns for ramp in ramps))
     # A ramp that begins at 0 has nothing to warm up with.
     warmup = _warmup(suite, given, stop, prime=False) if ramps[0].first else None
