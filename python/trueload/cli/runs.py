@@ -223,10 +223,8 @@ def show_run(
         lines = [*_run_head(found), *_search_lines(store, found), *_suite_lines(store, found)]
         sys.stdout.write("\n".join(lines) + "\n")
         write_lines(sys.stdout, _pair_lines(store, found))
-        damaged = []
-        for row in store.rows(found):
-            if isinstance(row, DamagedRow):
-                damaged.append(row)
+        damaged: list[DamagedRow] = []
+        for row in _noting(store.rows(found), damaged):
             sys.stdout.write("\n")
             write_lines(sys.stdout, _row_lines(row, why=why))
         _report_damage(store, damaged)
