@@ -75,15 +75,10 @@ class ClientLoad:
     keep_alive: bool = True
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
-        return ClientSetup(
-            url=f"{scheme}://{authority}/wait/{self.wait_ms}",
-            concurrency=self.concurrency,
-            pools=self.pools,
-            pool_size=self.pool_size,
-            timeout_ms=self.timeout_ms,
-            pipelining=self.streams or 1,
-            keep_alive=self.keep_alive,
-        )
+        same = ClientSetup.model_fields.keys() & vars(self).keys()
+        told = {name: getattr(self, name) for name in same}
+        url = f"{scheme}://{authority}/wait/{self.wait_ms}"
+        return ClientSetup(url=url, pipelining=self.streams or 1, **told)
 
 
 def requests_for(rate_per_s: float, span_ns: int, concurrency: int) -> int:
