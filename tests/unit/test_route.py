@@ -66,7 +66,7 @@ def test_the_last_that_names_a_host_decides_and_then_the_last_for_any(
         "*:81:127.0.0.6",
         "127.0.0.9:81:127.0.0.4",
     ]
-    route = make_route(RouteOptions(resolve=overrides))
+    route = make_route(RouteOptions(resolve=tuple(overrides)))
     assert route.addresses(parse_url(url)) == addresses
 
 

@@ -167,9 +167,7 @@ def _report(
     if served is not None:
         sys.stderr.write(f"{_work(served, plan, server)}\n")
     if seen is not None:
-        from trueload.report.server_report import (
-            seen_lines,  # not at the top: a server starts quicker so
-        )
+        from trueload.report.server_report import seen_lines  # late: a server starts quicker so
 
         sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))
     if json_path is not None:

@@ -146,9 +146,7 @@ def search(
         record = measure(following, _length(plan, following, taken))
         taken.append(take(plan, following, record, taken))
         yield taken[-1]
-        if _never_began(taken):
-            return
-        if _ends_by_loss(plan, record):
+        if _never_began(taken) or _ends_by_loss(plan, record):
             return
 
 
