@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from trueload.commands.host_duration import for_job
-from trueload.commands.job import Job, RunWriter
+from trueload.commands.job import Job, JobResult, RunWriter
 from trueload.commands.locked import locked, served
 from trueload.commands.output import (
     at_terminal,
@@ -24,7 +24,6 @@ from trueload.commands.output import (
     report_shortfall,
 )
 from trueload.commands.result_files import write_result
-from trueload.commands.run import JobResult
 from trueload.engines.binary import find_engine
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
