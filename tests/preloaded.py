@@ -111,7 +111,6 @@ def load() -> None:
     plan = importlib.import_module("trueload.protocol.plan")
     done = plan.Done(type="done", why="finished")
     plan.parse_from_engine(plan.to_line(done))
-    plan.parse_to_engine(plan.to_line(plan.Stop(type="stop")))
     for module in pkgutil.walk_packages(importlib.import_module("trueload").__path__, "trueload."):
         if module.name != "trueload.__main__":
             importlib.import_module(module.name)

@@ -6,15 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field, TypeAdapter
 from trueload import hdr
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.protocol.connections import Slots
 from trueload.protocol.exchange import ExpectPlan, RequestPlan
 from trueload.protocol.flow import Flow
 from trueload.protocol.lateness import Lateness
-from trueload.protocol.plan import Closed, Duration, Generate, Histograms, Open, Phase
+from trueload.protocol.plan import (
+    Closed,
+    Duration,
+    Generate,
+    Histograms,
+    Open,
+    Phase,
+    ToEngine,
+)
 from trueload.protocol.tick import Counts, Second
 from trueload.record.account import TrialFacts
 from trueload.record.accounts.generator_times import GeneratorTime, GeneratorTimes
@@ -48,6 +57,9 @@ def flat(lines: Iterable[str]) -> str:
     """The words of lines that may be wrapped, with one space between them."""
     return " ".join(" ".join(lines).split())
 
+
+TO_ENGINE: TypeAdapter[ToEngine] = TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
+"""Reads what the engine is told, as the engine does."""
 
 URL = "http://127.0.0.1:8080/"
 OK = 10_000

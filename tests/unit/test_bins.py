@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+
 import pytest
 from trueload.engines.bins import BINS_MOST, Bins
 from trueload.engines.merge import Series
@@ -64,7 +66,7 @@ def test_a_day_of_10_000_requests_a_second_takes_less_than_100_mb() -> None:
     assert bins.width_s == 32
     held = [each for each in bins.latencies() if isinstance(each, PackedCounts)]
     assert len(held) > most // 2
-    assert sum(each.size_bytes() for each in held) < 4_000_000
+    assert sum(len(b64decode(each.as_base64())) for each in held) < 4_000_000
     assert sum(second.ok for second in bins.seconds()) == part_s // 8 * 10
 
 

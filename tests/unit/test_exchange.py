@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import TO_ENGINE
 from trueload.commands.job import Job
 from trueload.commands.tcp import read_job as read_tcp_job
 from trueload.errors import UserError
-from trueload.protocol.plan import Generate, parse_to_engine, to_json, to_line
+from trueload.protocol.plan import Generate, to_json, to_line
 from trueload.request.message import make_messages
 from trueload.request.url import parse_host_port, parse_url
 from trueload.trial.plan import make_plan
@@ -19,7 +20,7 @@ from trueload.trial.plan import make_plan
 def plan_of(job: Job) -> dict[str, Any]:
     """The plan as the engine reads it, also when it is written and read again."""
     plan = make_plan(job.spec, ())
-    assert parse_to_engine(to_line(plan)) == plan
+    assert TO_ENGINE.validate_json(to_line(plan)) == plan
     assert isinstance(plan, Generate)
     return to_json(plan)
 

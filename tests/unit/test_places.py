@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trueload.commands.place_options import choose_places
+from trueload.commands.place_options import choose_places, read_placement
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
 from trueload.places.lab import read_lab
@@ -288,9 +288,9 @@ def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) 
     lab = written(tmp_path, LAB)
     assert choose_places(lab=lab) == read_lab(lab)
     with pytest.raises(UserError, match="--lab and --place cannot be used together"):
-        choose_places(generators("local"), lab=lab)
+        read_placement(place=[ThisMachine()], lab=lab)
     with pytest.raises(UserError, match="--lab and --hosts cannot be used"):
-        choose_places(hosts=2, lab=lab)
+        read_placement(hosts=2, lab=lab)
     assert choose_places(lab=lab, server=ThisMachine()).server == ServerHost(place=ThisMachine())
     assert choose_places(lab=lab, server=SshHost("big")).server == read_lab(lab).lab_server
     with pytest.raises(UserError, match="not started on a Ray cluster"):

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from samples import TO_ENGINE
 from trueload.protocol.packed import PackedCounts
-from trueload.protocol.plan import parse_from_engine, parse_to_engine, to_json
+from trueload.protocol.plan import parse_from_engine, to_json
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "schema" / "examples"
 
@@ -33,7 +34,7 @@ def test_what_the_engine_says_is_read_and_written_back_unchanged(line: str) -> N
 
 @pytest.mark.parametrize("line", lines("to-engine.jsonl"))
 def test_what_the_engine_is_told_is_read_and_written_back_unchanged(line: str) -> None:
-    assert to_json(parse_to_engine(line)) == json.loads(line)
+    assert to_json(TO_ENGINE.validate_json(line)) == json.loads(line)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from trueload.errors import UserError
+from trueload.protocol.request_options import RouteOptions
 from trueload.request.route import Override, Route, check_sources, make_route, parse_override
 from trueload.request.url import parse_url
 
@@ -65,34 +66,31 @@ def test_the_last_that_names_a_host_decides_and_then_the_last_for_any(
         "*:81:127.0.0.6",
         "127.0.0.9:81:127.0.0.4",
     ]
-    route = make_route(unix=None, overrides=overrides, local_addresses=())
+    route = make_route(RouteOptions(resolve=tuple(overrides)))
     assert route.addresses(parse_url(url)) == addresses
 
 
 def test_a_socket_file_is_where_to_connect_whatever_the_url_says() -> None:
-    route = make_route(unix="/run/a b.sock", overrides=(), local_addresses=())
+    route = make_route(RouteOptions(), "/run/a b.sock")
     assert route.addresses(parse_url("http://nowhere.invalid/")) == ("unix:/run/a b.sock",)
 
 
 def test_the_path_of_a_socket_file_is_made_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
-    route = make_route(unix="run/../a.sock", overrides=(), local_addresses=())
+    route = make_route(RouteOptions(), "run/../a.sock")
     assert route == Route(unix="/a.sock")
 
 
 @pytest.mark.parametrize("path", ["", "/a\0b", "/" + "a" * 108, "/\udcff"])
 def test_a_path_that_no_socket_can_have_is_refused(path: str) -> None:
     with pytest.raises(UserError, match="--unix"):
-        make_route(unix=path, overrides=(), local_addresses=())
+        make_route(RouteOptions(), path)
 
 
-@pytest.mark.parametrize("other", ["overrides", "local_addresses"])
+@pytest.mark.parametrize("other", ["resolve", "local_address"])
 def test_what_is_about_tcp_does_not_go_with_a_socket_file(other: str) -> None:
-    given = ("127.0.0.1",)
-    overrides = given if other == "overrides" else ()
-    local_addresses = given if other == "local_addresses" else ()
     with pytest.raises(UserError, match="cannot be used together"):
-        make_route(unix="/a", overrides=overrides, local_addresses=local_addresses)
+        make_route(RouteOptions(**{other: ("127.0.0.1",)}), "/a")
 
 
 @pytest.mark.parametrize(

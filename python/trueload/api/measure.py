@@ -57,7 +57,7 @@ def _measured(understood: CommandLine[Job]) -> Result:
     interrupt = Interrupt()
     try:
         with interrupt:
-            result = _searched(job, interrupt) if job.search is not None else _tried(job, interrupt)
+            result = _tried(job, interrupt)
     finally:
         interrupt.hand_on()
     if result is None:
@@ -67,47 +67,33 @@ def _measured(understood: CommandLine[Job]) -> Result:
     return result
 
 
-def _tried(job: Job, interrupt: Interrupt) -> Result:
+def _tried(job: Job, interrupt: Interrupt) -> Result | None:
+    """Measure or search; None if a search was ended before its first step."""
     from trueload.commands.run import measure_job
     from trueload.metrics.exports import exporting
     from trueload.report.live import unwatched
 
     notes: list[str] = []
     with exporting(job.metrics, {"command": job.workload.kind}, interrupt, notes.append) as exports:
-        done = measure_job(job, interrupt, watch=exports.beside(unwatched), announce=notes.append)
+        watch = exports.beside(unwatched)
+        if job.search is None:
+            done = measure_job(job, interrupt, watch=watch, announce=notes.append)
+        else:
+            from trueload.commands.search import measure_search  # late: most runs are none
+
+            done = measure_search(job, job.search, interrupt, watch=watch)
     warn_unsaved(done.saved)
     if done.unwritten is not None:
         warnings.warn(f"{done.unwritten.message}; {done.unwritten.hint}", stacklevel=6)
+    if not done.records:
+        return None
     return Result(
         records=done.records,
         run_id=done.saved.run_id,
         crossed=_sentences(done.rulings, "crossed"),
         undecided=_sentences(done.rulings, "undecided"),
         notes=tuple(notes),
-    )
-
-
-def _searched(job: Job, interrupt: Interrupt) -> Result | None:
-    from trueload.commands.search import measure_search
-    from trueload.metrics.exports import exporting
-    from trueload.report.live import unwatched
-    from trueload.search.result import deciding
-
-    assert job.search is not None, "it is for searches"
-    notes: list[str] = []
-    with exporting(job.metrics, {"command": job.workload.kind}, interrupt, notes.append) as exports:
-        seen = exports.beside(unwatched)
-        done = measure_search(job, job.search, interrupt, watch=seen)
-    warn_unsaved(done.saved)
-    if not done.taken:
-        return None
-    return Result(
-        records=(deciding(job.search, done.taken).record,),
-        run_id=done.saved.run_id,
-        crossed=_sentences(done.rulings, "crossed"),
-        undecided=_sentences(done.rulings, "undecided"),
-        notes=tuple(notes),
-        search=Search(job.search, done.taken),
+        search=None if job.search is None else Search(job.search, done.taken),
     )
 
 

@@ -1,18 +1,16 @@
 """``trueload.serve``: a reference server that runs as long as a ``with`` block.
 
-How: the command's own code parses the options and starts an engine that serves. A thread reads the
-engine's output, so that its pipe never fills.
+How: the command's own code parses the options and starts an engine that serves.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from pathlib import Path
 from typing import Self
 
 from trueload.closeable import Closeable
-from trueload.commands.serve import POLL_S, Serving, begin, end, url_of, write_certificate
+from trueload.commands.serve import Serving, begin, drained, url_of, write_certificate
 from trueload.engines.binary import find_engine
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError
@@ -33,8 +31,6 @@ class Server(Closeable):
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._stack = contextlib.ExitStack()
-        self._over = threading.Event()
-        self._received: Served | None = None
         self._url: str | None = None
         self.cacert: Path | None = None
         self.served: Served | None = None
@@ -59,17 +55,14 @@ class Server(Closeable):
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
                 # The caller's computing may pause our threads, which must not end the engine.
                 kept = SupervisedPlace() if isinstance(self._serving.place, ThisMachine) else place
-                self._engine = stack.enter_context(Engine.start(kept))
-                ready = begin(self._engine, self._serving, NoInterrupt())
+                engine = stack.enter_context(Engine.start(kept))
+                ready = begin(engine, self._serving, NoInterrupt())
             except EngineError as error:
                 raise error.as_user_error("while serving") from error
             assert ready is not None, "nobody has asked for the end"
             self._url = url_of(ready, self._serving)
             self.cacert = write_certificate(ready, stack)
-            self._over.clear()
-            self._listener = threading.Thread(target=self._receive, name="served", daemon=True)
-            self._listener.start()
-            stack.callback(self._end)
+            stack.enter_context(drained(engine, self._ended))
             self._stack = stack.pop_all()
         return self
 
@@ -80,17 +73,5 @@ class Server(Closeable):
     def __repr__(self) -> str:
         return f"<reference server {self._url or 'that does not run'}>"
 
-    def _end(self) -> None:
-        self._over.set()
-        self._listener.join()
-        with contextlib.suppress(EngineError):
-            self._received = end(self._engine) or self._received
-        self.served, self._url = self._received, None
-
-    def _receive(self) -> None:
-        # If the engine dies, the load on it will show that.
-        with contextlib.suppress(EngineError):
-            while not self._over.is_set():
-                message = self._engine.receive(POLL_S)
-                if isinstance(message, Served):
-                    self._received = message
+    def _ended(self, served: Served | None) -> None:
+        self.served, self._url = served, None

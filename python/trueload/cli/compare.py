@@ -6,12 +6,10 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from trueload.commands.declarations import with_options
 from trueload.commands.measure_options import RatioOptions
 from trueload.commands.options import OutputOption, check_writable
-from trueload.commands.stored_runs import complete_run
+from trueload.commands.stored_runs import run_argument
 from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files.outputs import write_text
 from trueload.store.runs import Store
@@ -21,20 +19,10 @@ if TYPE_CHECKING:
     from trueload.compare.trials import Comparison
 
 BaseArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="BASE",
-        help="Run to compare with: a stored run, or a JSON file of one.",
-        autocompletion=complete_run,
-    ),
+    str, run_argument("BASE", "Run to compare with: a stored run, or a JSON file of one.")
 ]
 NewArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="NEW",
-        help="Run to judge: a stored run, or a JSON file of one.",
-        autocompletion=complete_run,
-    ),
+    str, run_argument("NEW", "Run to judge: a stored run, or a JSON file of one.")
 ]
 
 

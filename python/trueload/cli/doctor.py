@@ -8,13 +8,13 @@ import os
 import sys
 from collections import Counter
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from trueload import __version__
 from trueload.commands import doctor
-from trueload.commands.flags import with_flags_of
+from trueload.commands.flags import with_read
 from trueload.commands.options import AsJsonOption
 from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.errors import UserError
@@ -33,8 +33,9 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(show_doctor)
 
 
-@with_flags_of(read_placement, without=("server_place", "server_pid", "wait"))
+@with_read(without=("server_place", "server_pid", "wait"), placement=read_placement)
 def show_doctor(
+    placement: Placement,
     quick: Annotated[
         bool,
         typer.Option(
@@ -46,7 +47,6 @@ def show_doctor(
         ),
     ] = False,
     as_json: AsJsonOption = False,
-    **place_flags: Any,
 ) -> None:
     """Check whether this machine, or each host of --place, is fit to measure.
 
@@ -54,7 +54,6 @@ def show_doctor(
 
     Example: trueload doctor --place ssh:load1 --place ssh:load2
     """
-    placement = read_placement(**place_flags)
     check_all_at_start(placement, "a check of hosts")
     if placement.is_named:
         hosts = [(place, doctor.examine(facts)) for place, facts in gather_all(placement, quick)]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trueload.commands.options import check_writable
-from trueload.commands.stored_runs import complete_run
+from trueload.commands.stored_runs import run_argument
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import output as opened
 from trueload.files.outputs import write_text
@@ -32,13 +32,10 @@ RUNS_MAX = 12
 
 RunsArgument = Annotated[
     list[str],
-    typer.Argument(
-        metavar="RUN",
-        help=(
-            "Runs to show, each by id, start of its id, tag, or last, or a file of `trueload runs"
-            " export --format json`; the first is the base."
-        ),
-        autocompletion=complete_run,
+    run_argument(
+        "RUN",
+        "Runs to show, each by id, start of its id, tag, or last, or a file of `trueload runs"
+        " export --format json`; the first is the base.",
     ),
 ]
 _NO_PAGES = (".pdf", ".png", ".svg", ".json", ".csv", ".md", ".xml", ".parquet")

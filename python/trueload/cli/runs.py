@@ -19,7 +19,7 @@ from trueload.cli import compare, runs_delete
 from trueload.commands.declarations import with_options
 from trueload.commands.measure_options import ShowOptions
 from trueload.commands.options import AsJsonOption, OutputOption, check_writable
-from trueload.commands.stored_runs import complete_run
+from trueload.commands.stored_runs import run_argument
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
 from trueload.record.bound import at_least, verdict_text
@@ -37,14 +37,8 @@ if TYPE_CHECKING:
     from trueload.suites.load_tables import LoadTable
 
 RunArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="Run to use, by id, start of its id, tag, or last.",
-        autocompletion=complete_run,
-    ),
+    str, run_argument("RUN", "Run to use, by id, start of its id, tag, or last.")
 ]
-
 
 WhyOption = Annotated[
     bool, typer.Option("--why", help="Explain each check, with what to do about it.")
@@ -229,10 +223,8 @@ def show_run(
         lines = [*_run_head(found), *_search_lines(store, found), *_suite_lines(store, found)]
         sys.stdout.write("\n".join(lines) + "\n")
         write_lines(sys.stdout, _pair_lines(store, found))
-        damaged = []
-        for row in store.rows(found):
-            if isinstance(row, DamagedRow):
-                damaged.append(row)
+        damaged: list[DamagedRow] = []
+        for row in _noting(store.rows(found), damaged):
             sys.stdout.write("\n")
             write_lines(sys.stdout, _row_lines(row, why=why))
         _report_damage(store, damaged)

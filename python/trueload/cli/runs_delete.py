@@ -12,7 +12,7 @@ import typer
 
 from trueload.commands.declarations import option_parser
 from trueload.commands.options import AsJsonOption
-from trueload.commands.stored_runs import complete_run
+from trueload.commands.stored_runs import run_argument
 from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink
 from trueload.store.rows import Run
@@ -26,11 +26,7 @@ def _age(text: str) -> int:
 
 RunsArgument = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="RUN…",
-        help="Runs to delete, each by id, start of its id, tag, or last.",
-        autocompletion=complete_run,
-    ),
+    run_argument("RUN…", "Runs to delete, each by id, start of its id, tag, or last."),
 ]
 OlderThanOption = Annotated[
     int | None,

@@ -167,9 +167,7 @@ def _report(
     if served is not None:
         sys.stderr.write(f"{_work(served, plan, server)}\n")
     if seen is not None:
-        from trueload.report.server_report import (
-            seen_lines,  # not at the top: a server starts quicker so
-        )
+        from trueload.report.server_report import seen_lines  # late: a server starts quicker so
 
         sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))
     if json_path is not None:
@@ -178,8 +176,4 @@ def _report(
             counts |= {"driver": ready.driver, "driver_note": ready.driver_note}
         if counts is not None and seen is not None:
             counts |= {"record": seen.model_dump(mode="json", exclude={"type", "id"})}
-        text = json.dumps(counts) + "\n"
-        if str(json_path) == "-":
-            sys.stdout.write(text)
-        else:
-            outputs.write_text(json_path, text)
+        outputs.write_text(json_path, json.dumps(counts) + "\n")

@@ -30,7 +30,7 @@ from trueload.engines.binary import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.request_options import HttpOptions, TlsOptions
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
@@ -82,11 +82,8 @@ def make_ab_job(
     ratios: RatioOptions,
 ) -> AbJob:
     """Check the options as a whole; nothing has been sent. Raises ``UserError``."""
-    if request.data_order == "unique":
-        raise UserError(
-            "compare and --data-order unique cannot be used together",
-            "each trial would send every row again: use another order",
-        )
+    again = "each trial would send every row again: use another order"
+    refuse_beside("compare", {"--data-order unique": request.data_order == "unique"}, again)
     conditions = tuple(parse_condition(text, RATIO) for text in ratios.fail_on)
     if conditions and (why := too_few_pairs(repeat or PAIRS)):
         raise UserError(f"--fail-on cannot be judged: {why}", MORE_PAIRS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.flags import with_flags_of, with_read
 from trueload.commands.job_options import read_job_options
 from trueload.commands.measure_options import RatioOptions
 from trueload.protocol.load_options import RepeatOptions
@@ -31,18 +31,17 @@ class PairOptions(RatioOptions, RepeatOptions):
     """How two servers are compared."""
 
 
-read_request = reader_of(RequestOptions)
 NOT_FOR_PAIRS = ("limit", "search", "server_pid", "allow_lost")
 
 
-@with_flags_of(read_request, without=())
+@with_read(request=reader_of(RequestOptions))
 @with_flags_of(read_job_options, without=NOT_FOR_PAIRS)
 @with_options(PairOptions)
 def read_ab(url_a: SideA, url_b: SideB, given: PairOptions, **flags: Any) -> AbJob:
     """Read the options and check them as a whole; nothing has been sent."""
     from trueload.commands.ab import make_ab_job  # imported late: a help has no job
 
-    request = HttpOptions(**read_request(**take_flags(read_request, flags)).given)
+    request = HttpOptions(**flags.pop("request").given)
     # Here the seed also decides the order of the trials, so it needs no --arrivals.
     seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:

@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from trueload.commands.folders import find_folder
 from trueload.commands.job import TRUELOAD_COMMAND, Job
@@ -42,23 +41,6 @@ from trueload.trial.spec import TrialSpec, repetition
 
 CONTRACT = "http-plaintext"
 _HOST_AND_PORT = re.compile(r"(\[[^]]*\]|[^/:]+):\d+(/|$)", re.ASCII)
-
-
-class AbServer(Protocol):
-    """One of the two sides; ``name`` is shown and stored."""
-
-    @property
-    def name(self) -> str: ...
-
-    def measure(
-        self, pair: int, heading: Heading, interrupt: Interrupt, labels: Mapping[str, str]
-    ) -> Record | None:
-        """Run this side's trial of a pair.
-
-        Returns None if the user asked for the end before anything was measured. Raises
-        ``UserError`` if the subject cannot be measured.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -102,6 +84,8 @@ class SubjectServer:
     def measure(
         self, pair: int, heading: Heading, interrupt: Interrupt, labels: Mapping[str, str]
     ) -> Record | None:
+        """Run its trial of a pair; None if the user asked for the end before anything was measured.
+        Raises ``UserError`` if the subject cannot be measured."""
         spec = repetition(self.spec, pair)
 
         def measured(found: TrialSpec, ended: Callable[[], bool]) -> Record:
@@ -141,6 +125,10 @@ class SubjectServer:
             return None
         hint = f"`trueload subjects check {self.name}` shows why"
         raise _unmeasured(self.name, outcome.reason, hint)
+
+
+AbServer = UrlServer | SubjectServer
+"""One of the two sides; ``name`` is shown and stored."""
 
 
 def _unmeasured(name: str, why: str, hint: str) -> UserError:

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import typer
 
+from trueload.commands.hints import by_flag
 from trueload.commands.usage import explain_usage_error
 from trueload.errors import UserError
 
@@ -83,11 +84,7 @@ def option_words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
 
     An unknown option is left for the parser to report. Raises ``UserError``.
     """
-    known = {
-        name: parameter
-        for parameter in command.params
-        for name in (*parameter.opts, *parameter.secondary_opts)
-    }
+    known = by_flag(command.params)
     for name, value in options.items():
         flag = f"--{name.rstrip('_').replace('_', '-')}"
         parameter = known.get(flag)

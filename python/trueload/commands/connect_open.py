@@ -6,13 +6,18 @@ from dataclasses import replace
 
 from trueload.commands.job import Workload
 from trueload.commands.measure_options import SearchAxis
-from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.option import refuse_beside
 from trueload.record.accounts.openings import CONNECT, FIRST_BYTE, FULL, RESUMED
 from trueload.record.thresholds import FAIL_ON, STREAMS_FAIL_ON, Form
 
+_FLAG = "--connect-open"
+_SAME_RATE = "it is the rate of requests, too: leave --rate out"
 _ONE_EACH = "a new connection carries one request, and is then closed"
+_KEPT = "a virtual user keeps its connection: use --rate"
+_OF_KEPT = "--connect-rate is for connections that are kept: leave it out"
+_SEARCHED = "--limit alone searches for the largest rate of new connections"
 
 
 def by_connections(
@@ -23,31 +28,13 @@ def by_connections(
     rate = workload.connect_open_per_s
     if rate is None:
         return given
-    excluded = (
-        ("--rate", given.gave("rate_per_s"), "it is the rate of requests, too: leave --rate out"),
-        ("--stages", given.gave("stages"), "keep one of them"),
-        ("--idle", given.gave("idle"), "keep one of them"),
-        ("--pipeline", given.pipeline > 1, _ONE_EACH),
-        ("--streams", (workload.streams or 1) > 1, _ONE_EACH),
-        (
-            "--scenario",
-            bool(workload.traffic.scenario),
-            "a virtual user keeps its connection: use --rate",
-        ),
-        (
-            "--connect-rate",
-            engine.gave("connect_rate_per_s"),
-            "--connect-rate is for connections that are kept: leave it out",
-        ),
-        (
-            "--search connections",
-            search == "connections",
-            "--limit alone searches for the largest rate of new connections",
-        ),
-    )
-    for other, is_given, hint in excluded:
-        if is_given:
-            raise UserError(f"--connect-open and {other} cannot be used together", hint)
+    given.refuse_beside(_FLAG, "rate_per_s", hint=_SAME_RATE)
+    given.refuse_beside(_FLAG, "stages", "idle")
+    several = {"--pipeline": given.pipeline > 1, "--streams": (workload.streams or 1) > 1}
+    refuse_beside(_FLAG, several, _ONE_EACH)
+    refuse_beside(_FLAG, {"--scenario": workload.traffic.scenario}, _KEPT)
+    engine.refuse_beside(_FLAG, "connect_rate_per_s", hint=_OF_KEPT)
+    refuse_beside(_FLAG, {"--search connections": search == "connections"}, _SEARCHED)
     return LoadOptions(rate_per_s=rate).over(given)
 
 

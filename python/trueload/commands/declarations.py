@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from trueload.commands.flags import parameters_of, take_flags, with_flags_of
+from trueload.commands.flags import with_read
 from trueload.protocol.option import FILE, Given, Option, Settings, flag_of, name_of, options_of
 
 Value = TypeVar("Value")
@@ -85,18 +85,7 @@ def reader_of(
 
 
 def with_options(
-    model: type[Settings], *, without: Iterable[str] = ()
+    model: type[Settings],
 ) -> Callable[[Callable[..., Parsed]], Callable[..., Parsed]]:
     """Return a decorator that gives a command the options of a model; it gets them as ``given``."""
-    read = reader_of(model, without=without)
-
-    def decorate(own: Callable[..., Parsed]) -> Callable[..., Parsed]:
-        def run(**flags: Any) -> Parsed:
-            return own(given=read(**take_flags(read, flags)), **flags)
-
-        kept = [each for each in parameters_of(own) if each.name != "given"]
-        run.__dict__["__signature__"] = inspect.Signature(kept)
-        run.__doc__ = own.__doc__
-        return with_flags_of(read, without=())(run)
-
-    return decorate
+    return with_read(given=reader_of(model))

@@ -18,6 +18,7 @@ import typer
 
 from trueload.commands.command_line import option_words
 from trueload.commands.foreign_flags import RENAMED, former_names, removed_hint
+from trueload.commands.hints import by_flag
 from trueload.errors import UserError
 from trueload.files.ownership import first_fault, steps, trusted_here
 from trueload.near import did_you_mean
@@ -204,13 +205,9 @@ def _unknown(what: str, command: str, flag: str, flags: Mapping[str, Any]) -> Us
 
 
 def _long_flags(command: Any) -> dict[str, Any]:
-    return {
-        flag: parameter
-        for parameter in command.params
-        if parameter.param_type_name == "option"
-        for flag in (*parameter.opts, *parameter.secondary_opts)
-        if flag.startswith("--") and flag not in ("--help", "--version")
-    }
+    others = ("--help", "--version")
+    found = by_flag(command.params)
+    return {flag: found[flag] for flag in found if flag.startswith("--") and flag not in others}
 
 
 def in_front(

@@ -40,21 +40,35 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def with_flags_of(
-    other: Callable[..., Any], *, without: Iterable[str]
+    other: Callable[..., Any], *, without: Iterable[str] = ()
 ) -> Callable[[Callable[..., Parsed]], Callable[..., Parsed]]:
     """Return a decorator that adds the parameters of ``other`` to a command, as ``**flags``."""
+    return with_read(without=without, flags=other, as_typed=True)
+
+
+def with_read(
+    *, without: Iterable[str] = (), as_typed: bool = False, **readers: Callable[..., Any]
+) -> Callable[[Callable[..., Parsed]], Callable[..., Parsed]]:
+    """Return a decorator that adds the parameters of ``readers`` to a command.
+
+    The command gets what each reader makes of them, by the reader's name; ``as_typed``: unread.
+    """
 
     def decorate(own: Callable[..., Parsed]) -> Callable[..., Parsed]:
-        mine = parameters_of(own)
+        mine = (each for each in parameters_of(own) if each.name not in readers)
         named = [each for each in mine if each.kind is not inspect.Parameter.VAR_KEYWORD]
         hidden = {*without, *(each.name for each in named)}
-        taken = [each for each in parameters_of(other) if each.name not in hidden]
+        offered = (each for read in readers.values() for each in parameters_of(read))
+        taken = [each for each in offered if each.name not in hidden]
         parameters = [
             each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*named, *taken)
         ]
 
         def run(**flags: Any) -> Parsed:
-            return own(**flags)
+            if as_typed:
+                return own(**flags)
+            read = {name: each(**take_flags(each, flags)) for name, each in readers.items()}
+            return own(**read, **flags)
 
         run.__doc__ = own.__doc__
         # typer reads both of these.

@@ -8,7 +8,7 @@ else. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,14 +70,19 @@ class Typed:
                         break
 
 
-def options_of(context: Any) -> dict[str, Any]:
-    """Return the parameters of a command by flag, also by those that its help does not list."""
-    found = {
+def by_flag(parameters: Iterable[Any]) -> dict[str, Any]:
+    """Return those parameters of a command that are options, by flag."""
+    return {
         flag: parameter
-        for parameter in context.command.get_params(context)
+        for parameter in parameters
         if parameter.param_type_name == "option"
         for flag in (*parameter.opts, *parameter.secondary_opts)
     }
+
+
+def options_of(context: Any) -> dict[str, Any]:
+    """Return the options of a command by flag, also by those that its help does not list."""
+    found = by_flag(context.command.get_params(context))
     return found | {alias: found[flag] for alias, flag in ALIASES.items() if flag in found}
 
 

@@ -28,7 +28,8 @@ from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
 if TYPE_CHECKING:
-    from trueload.search.execute import SearchPlan
+    from trueload.record.certainty import Ruling
+    from trueload.search.execute import SearchPlan, StepResult
 
 # The command by which subjects start trueload. -P keeps the current folder off the path, so that a
 # subject's folder cannot shadow a module of ours.
@@ -178,3 +179,18 @@ class RunWriter(Closeable):
         for error in failed:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return not failed
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """The result of a job: its trials, in order, and what became of its thresholds.
+
+    Of a search, ``taken`` has the steps, and ``records`` the deciding one, if there was any step.
+    """
+
+    records: tuple[Record, ...]
+    rulings: tuple[Ruling, ...]
+    saved: RunWriter
+    unwritten: UserError | None = None
+    """Why the log of single requests could not be written."""
+    taken: tuple[StepResult, ...] = ()

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.declarations import reader_of
+from trueload.commands.flags import with_read
 from trueload.commands.measure_options import MeasureOptions
 from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
 from trueload.commands.place_options import read_placement
@@ -31,23 +31,15 @@ class JobOptions:
     metrics: MetricsOptions
 
 
-read_engine = reader_of(EngineOptions)
-read_load = reader_of(LoadOptions)
-
-
-@with_flags_of(read_metrics, without=())
-@with_flags_of(read_placement, without=())
-@with_flags_of(read_engine, without=())
-@with_flags_of(read_load, without=())
-@with_options(MeasureOptions)
-def read_job_options(given: MeasureOptions, **flags: Any) -> JobOptions:
+@with_read(
+    given=reader_of(MeasureOptions),
+    load=reader_of(LoadOptions),
+    engine=reader_of(EngineOptions),
+    placement=read_placement,
+    metrics=read_metrics,
+)
+def read_job_options(given: MeasureOptions, **others: Any) -> JobOptions:
     """Return the options. Raises ``UserError``."""
     check_one_stdout(given.json_path, given.format)
     check_result_files(given.output, saved=not given.no_save)
-    return JobOptions(
-        given=given,
-        placement=read_placement(**take_flags(read_placement, flags)),
-        engine=read_engine(**take_flags(read_engine, flags)),
-        load=read_load(**take_flags(read_load, flags)),
-        metrics=read_metrics(**flags),
-    )
+    return JobOptions(given=given, **others)

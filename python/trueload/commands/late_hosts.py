@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from trueload.errors import UserError
 from trueload.places.names import Placement
+from trueload.protocol.option import refuse_beside
 from trueload.protocol.plan import Closed, Duration
 from trueload.request.plans import has_place, places_of
 from trueload.request.traffic import Traffic
@@ -20,7 +21,6 @@ def check_joining(
     they were given. Raises ``UserError``."""
     if placement.hosts_least is None:
         return
-    given = f"--hosts {placement.hosts_least}..{placement.host_count}"
     excluded = {
         **more,
         "--scenario": bool(traffic.scenario),
@@ -34,13 +34,12 @@ def check_joining(
         "--requests": not isinstance(load.stop, Duration),
         "--stages-of connections": isinstance(load.pacing, Closed) and bool(load.pacing.active),
     }
-    for flag, is_given in excluded.items():
-        if is_given:
-            raise UserError(
-                f"{given} and {flag} cannot be used together: the load must be one that can be"
-                " divided again while it runs",
-                "leave one of them out, or wait for all hosts with --hosts-wait",
-            )
+    refuse_beside(
+        f"--hosts {placement.hosts_least}..{placement.host_count}",
+        excluded,
+        "leave one of them out, or wait for all hosts with --hosts-wait",
+        "the load must be one that can be divided again while it runs",
+    )
     if load.connections < placement.host_count:
         raise UserError(
             f"{counted(load.connections, 'connection is', 'connections are')} too few for"

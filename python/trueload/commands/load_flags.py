@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from trueload.commands.replay_flags import replayed_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions, StagesOf, staged
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.plan import Duration, LoadPlan, Requests
-from trueload.trial.spec import CLOSED, Load, open_load, staged_load
+from trueload.trial.spec import CLOSED, Load, open_load, staged_load, stop_of
 from trueload.units import NS_PER_S, Ramp
 
 if TYPE_CHECKING:
@@ -41,14 +42,10 @@ def choose_load(
     if replay is None:
         _check(given, random=random)
     if once:
-        if given.warmup_ns:
-            raise UserError(
-                "--warmup and --data-order unique cannot be used together",
-                "a warm-up would use up rows: leave it out",
-            )
+        hint = "a warm-up would use up rows: leave it out"
+        refuse_beside("--warmup", {"--data-order unique": given.warmup_ns}, hint)
         given = LoadOptions(warmup_ns=0).over(given)
-    if close and given.pipeline > 1:
-        raise UserError("--close and --pipeline cannot be used together", "keep one of them")
+    refuse_beside("--close", {"--pipeline": close and given.pipeline > 1})
     load = Load(
         connections=given.connections,
         idle=() if given.idle is None else (0, given.idle),
@@ -59,7 +56,7 @@ def choose_load(
         return replace(replayed_load(load, given, replay), warmup=_warmup(given, 0))
     if given.stages is not None:
         return _staged(load, given, given.stages)
-    stop = _stop(given)
+    stop = stop_of(given)
     pacing: LoadPlan = CLOSED
     if given.rate_per_s is not None:
         pacing = open_load(given.rate_per_s, stop, given.arrivals, given.seed)
@@ -70,21 +67,11 @@ def choose_load(
 def _check(given: LoadOptions, *, random: bool) -> None:
     staged = given.gave("stages")
     of_connections = given.stages_of == "connections"
-    pairs = (
-        ("--duration", given.gave("duration_ns"), "--requests", given.gave("requests")),
-        ("--rate", given.gave("rate_per_s"), "--stages", staged),
-        ("--duration", given.gave("duration_ns"), "--stages", staged),
-        ("--requests", given.gave("requests"), "--stages", staged),
-        (
-            "--connections",
-            given.gave("connections"),
-            "--stages-of connections",
-            staged and of_connections,
-        ),
-    )
-    for one, is_one, other, is_other in pairs:
-        if is_one and is_other:
-            raise UserError(f"{one} and {other} cannot be used together", "keep one of them")
+    for field in filter(given.gave, ("duration_ns", "rate_per_s", "requests")):
+        others = ("requests", "stages") if field == "duration_ns" else ("stages",)
+        given.refuse_beside(flag_of(field), *others)
+    if given.gave("connections") and staged:
+        refuse_beside("--connections", {"--stages-of connections": of_connections})
     if given.gave("stages_of") and not staged:
         raise UserError("--stages-of is given, but no --stages", STAGES_HINT)
     if given.gave("rate_per_s") or (staged and not of_connections):
@@ -117,12 +104,6 @@ def read_stages(text: str, of: StagesOf) -> tuple[Ramp, ...]:
     except ValueError as error:
         hint = "write for example '10s@64,30s@64..512'" if of == "connections" else STAGES_HINT
         raise UserError(f"--stages {error}", hint) from None
-
-
-def _stop(given: LoadOptions) -> Duration | Requests:
-    if given.requests is not None:
-        return Requests(count=given.requests)
-    return Duration(ns=given.duration_ns)
 
 
 def _warmup(given: LoadOptions, by_default_ns: int) -> Duration | None:

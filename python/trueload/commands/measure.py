@@ -31,6 +31,7 @@ from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
+from trueload.protocol.option import refuse_beside
 from trueload.record.schema import Claim
 from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.follow import check_load
@@ -119,13 +120,9 @@ def _load_of(
 
 def _check_once(given: MeasureOptions) -> None:
     """Refuse options that would send rows again which are to be sent once."""
-    twice = (given.repeat or 1) > 1
-    for flag, again in (("--limit", given.limit is not None), ("--repeat", twice)):
-        if again:
-            raise UserError(
-                f"{flag} and --data-order unique cannot be used together",
-                "it would send each row again: use another order",
-            )
+    hint = "it would send each row again: use another order"
+    refuse_beside("--limit", {"--data-order unique": given.limit is not None}, hint)
+    refuse_beside("--repeat", {"--data-order unique": (given.repeat or 1) > 1}, hint)
 
 
 def with_streams(load: Load, workload: Workload) -> tuple[Load, WindowsPlan | None]:
@@ -142,8 +139,7 @@ def with_streams(load: Load, workload: Workload) -> tuple[Load, WindowsPlan | No
         raise UserError(
             "--pipeline is for HTTP/1.1, but --http 2 was given", "use --streams N instead"
         )
-    if load.close and (workload.streams or 1) > 1:
-        raise UserError("--close and --streams cannot be used together", "keep one of them")
+    refuse_beside("--close", {"--streams": load.close and (workload.streams or 1) > 1})
     return replace(load, pipeline=workload.streams or 1), http2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.flags import with_read
 from trueload.commands.job_options import read_job_options
 
 if TYPE_CHECKING:
@@ -16,12 +16,10 @@ def measuring(read_workload: Callable[..., Workload]) -> Callable[..., Job]:
     """Return one function with a protocol's flags and those of ``read_job_options``; it returns a
     job."""
 
-    @with_flags_of(read_workload, without=())
-    @with_flags_of(read_job_options, without=())
-    def read(**flags: Any) -> Job:
+    @with_read(options=read_job_options, workload=read_workload)
+    def read(options: Any, workload: Any) -> Job:
         from trueload.commands.measure import make_job  # imported late: a help has no job
 
-        workload = read_workload(**take_flags(read_workload, flags))
-        return make_job(workload, read_job_options(**flags))
+        return make_job(workload, options)
 
     return read

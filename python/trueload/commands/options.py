@@ -15,6 +15,7 @@ from trueload.errors import UserError
 from trueload.extras import require
 from trueload.files import outputs
 from trueload.metrics.options import MetricsOptions
+from trueload.protocol.option import refuse_beside
 from trueload.units import format_cpu_list
 
 
@@ -56,12 +57,9 @@ def check_result_files(paths: Sequence[Path], *, saved: bool = True) -> None:
                 f"end it with {ENDINGS_TEXT}; --format prints the result",
             )
         check_writable(path, "-o")
-        if ending == ".html" and not saved:
-            raise UserError(
-                f"-o {path} and --no-save cannot be used together: a report is of a stored run",
-                "leave out --no-save",
-            )
         if ending == ".html":
+            why = "a report is of a stored run"
+            refuse_beside(f"-o {path}", {"--no-save": not saved}, "leave out --no-save", why)
             require("report", f"-o {path}", "altair", "jinja2", "vl_convert")
         if ending == ".parquet":
             require("parquet", f"-o {path}", "pyarrow")

@@ -192,10 +192,9 @@ def write_json(path: Path | None, value: Mapping[str, Any]) -> UserError | None:
 
     Returns the error if it could not be written. It is reported last, after the result.
     """
-    if path is None:
-        return None
-    try:
-        outputs.write_text(path, json.dumps(value) + "\n")
-    except UserError as error:
-        return error
+    if path is not None:
+        try:
+            outputs.write_text(path, json.dumps(value) + "\n")
+        except UserError as error:
+            return error
     return None

@@ -23,6 +23,7 @@ from trueload.protocol.option import (
     any_span,
     option,
     positive_count,
+    refuse_beside,
     show_span,
 )
 from trueload.units import counted
@@ -129,15 +130,17 @@ def choose_places(
 ) -> Placement:
     """Combine the options. Raises ``UserError`` for options that cannot be used together."""
     generators = tuple(names.GeneratorHost(place=each) for each in places) or names.HERE.generators
-    if lab is None and isinstance(hosts, names.HostRange):
+    if lab is not None:
+        from trueload.places.lab import read_lab  # imported late: most commands have no lab
+
+        placement = read_lab(lab)
+    elif isinstance(hosts, names.HostRange):
         names.check_generators(generators, None)
         names.check_range(generators, hosts)
         placement = Placement(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
-    elif lab is None and not isinstance(hosts, names.HostRange):
+    else:
         names.check_generators(generators, hosts)
         placement = Placement(generators=generators, hosts=hosts)
-    elif lab is not None:
-        placement = _of_lab(lab, places, hosts)
     if server is None:
         return placement
     names.check_server(server)
@@ -146,18 +149,11 @@ def choose_places(
     return replace(placement, server=known if of_lab else names.ServerHost(place=server))
 
 
-def _of_lab(lab: Path, places: Sequence[names.Named], hosts: object) -> Placement:
-    from trueload.places.lab import read_lab  # imported late: most commands have no lab
-
-    for flag, given in (("--place", places), ("--hosts", hosts)):
-        if given:
-            raise UserError(f"--lab and {flag} cannot be used together", "keep one of them")
-    return read_lab(lab)
-
-
 @with_options(PlacementOptions)
 def read_placement(given: PlacementOptions) -> Placement:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
+    if given.lab is not None:
+        given.refuse_beside("--lab", "place", "hosts")
     placement = choose_places(given.place, given.hosts, given.lab, given.server_place)
     placement = replace(
         placement,
@@ -210,11 +206,7 @@ def check_allowed_losses(allow_lost: int | None, placement: Placement, *, search
     search, whose steps must all have the same hosts."""
     if allow_lost is None:
         return 0
-    if searches:
-        message = (
-            "--allow-lost and --limit cannot be used together: a search needs all of its hosts"
-        )
-        raise UserError(message, "keep one of them")
+    refuse_beside("--allow-lost", {"--limit": searches}, why="a search needs all of its hosts")
     if placement.is_counted and allow_lost >= placement.host_count:
         has = counted(placement.host_count, "host")
         raise UserError(

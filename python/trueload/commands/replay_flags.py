@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trueload.commands.job import Workload
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.plan import Open, Requests
 from trueload.protocol.request_options import OF_ONE_REQUEST, HttpOptions
 from trueload.request.environment import fill_header
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RECORDING_HAS = "the recording says what is sent"
 """Why the flags of a single request are refused beside a recording."""
 TIMES_HAS = "the recording has its own times: --speed changes them"
+FOLLOWED = "leave --follow out: what followed a redirect is in the recording"
 NO_URL = "write `trueload http URL --replay FILE`: a recording is never sent to where it comes from"
 
 _OWN = (
@@ -39,14 +40,13 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
             if given.gave(name):
                 raise UserError(f"{flag_of(name)} is given, but no --replay", "add --replay FILE")
         return None
-    _refuse_beside(given)
+    given.refuse_beside("--replay", *_OWN, hint=RECORDING_HAS)
+    given.refuse_beside("--replay", "connect_open_per_s", hint=TIMES_HAS)
+    given.refuse_beside("--replay", "follow", hint=FOLLOWED)
     if base is None:
         raise UserError("--replay needs the URL of the server", NO_URL)
-    if base.path != "/":
-        raise UserError(
-            "--replay and a path in the URL cannot be used together",
-            "name only the server: the recording has the paths",
-        )
+    has_paths = "name only the server: the recording has the paths"
+    refuse_beside("--replay", {"a path in the URL": base.path != "/"}, has_paths)
     from trueload.request.gather import RecordingFlags  # imported late: few runs are replays
     from trueload.request.recording import read_recording
 
@@ -64,34 +64,13 @@ def replay_of(given: HttpOptions, base: Url | None) -> Replay | None:
     return read_recording(given.replay, beside)
 
 
-def _refuse_beside(given: HttpOptions) -> None:
-    for name in _OWN:
-        if given.gave(name):
-            raise UserError(f"--replay and {flag_of(name)} cannot be used together", RECORDING_HAS)
-    if given.connect_open_per_s is not None:
-        raise UserError("--replay and --connect-open cannot be used together", TIMES_HAS)
-    if given.follow is not None:
-        raise UserError(
-            "--replay and --follow cannot be used together",
-            "leave --follow out: what followed a redirect is in the recording",
-        )
-
-
 def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
     """Return the load that sends recorded traffic. The warm-up, if one was asked for, is its first
     part. Raises ``UserError`` for options that contradict it."""
-    for flag, field in (
-        ("--duration", "duration_ns"),
-        ("--requests", "requests"),
-        ("--rate", "rate_per_s"),
-        ("--stages", "stages"),
-        ("--arrivals", "arrivals"),
-        ("--seed", "seed"),
-    ):
-        if given.gave(field):
-            raise UserError(f"--replay and {flag} cannot be used together", TIMES_HAS)
-    if given.idle is not None:
-        raise UserError("--replay and --idle cannot be used together", "keep one of them")
+    timed = ("duration_ns", "requests", "rate_per_s", "stages", "arrivals", "seed")
+    given.refuse_beside("--replay", *timed, hint=TIMES_HAS)
+    given.refuse_beside("--replay", "idle")
+
     warmup_ns = given.warmup_ns or 0
     if warmup_ns > replay.span_ns:
         raise UserError(
@@ -106,8 +85,5 @@ def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
 
 def check_replay(workload: Workload, *, searches: bool) -> None:
     """Refuse a search with recorded traffic. Raises ``UserError``."""
-    if workload.traffic.replay is not None and searches:
-        raise UserError(
-            "--replay and --limit cannot be used together",
-            "a recording has one load: try --speed 2x",
-        )
+    if workload.traffic.replay is not None:
+        refuse_beside("--replay", {"--limit": searches}, "a recording has one load: try --speed 2x")

@@ -5,7 +5,6 @@ Combinations that cannot be used together are refused here, with one line and on
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from trueload.commands.job import Workload
 from trueload.commands.replay_flags import replay_of
-from trueload.commands.scenario_flags import STEPS_HAVE, check_streams
+from trueload.commands.scenario_flags import ONE_EACH, STEPS_HAVE
 from trueload.errors import UserError
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import refuse_beside
 from trueload.protocol.request_options import (
     OF_ONE_REQUEST,
     ContentOptions,
@@ -37,7 +36,7 @@ from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import origin_specs, shown_origins, tls_of_origins
 from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
-from trueload.request.route import Route, make_route
+from trueload.request.route import make_route
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
 from trueload.request.targets import read_targets
@@ -55,8 +54,7 @@ CURL_HAS = "the curl command has its own: change it there"
 def read_workload(url: str | None, given: HttpOptions) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     if given.curl is not None:
-        if url is not None:
-            raise UserError("--curl and a URL cannot be used together", CURL_HAS)
+        refuse_beside("--curl", {"a URL": url is not None}, CURL_HAS)
         url, given, timeout_ns = of_curl(given)
         return replace(read_workload(url, given), timeout_ns=timeout_ns)
     if given.keep_body and not (given.body or given.form or given.expect_body):
@@ -64,7 +62,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         raise UserError(message, "add --body TEXT")
     given = HttpOptions(**{**given.given, **read_identity(given)})
     base = None if url is None else parse_given_url(url)
-    route = _route(given)
+    route = make_route(given, given.unix, given.proxy)
     expect = _expect(given)
     http2 = make_http2(given.only(Http2Options))
     headers, user = given.header, given.user
@@ -73,16 +71,16 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
     several: tuple[TargetSpec, ...] = ()
     recorded = replay_of(given, base)
     if given.scenario is not None:
-        _refuse_beside(given, "scenario", STEPS_HAVE, *OF_ONE_REQUEST, "expect_body")
-        _refuse_beside(given, "scenario", "keep one of them", "targets")
-        check_streams(given.streams)
+        given.refuse_beside("--scenario", *OF_ONE_REQUEST, "expect_body", hint=STEPS_HAVE)
+        given.refuse_beside("--scenario", "targets")
+        refuse_beside("--scenario", {"--streams": (given.streams or 1) > 1}, ONE_EACH)
         from trueload.request.scenario import ScenarioFlags, read_scenario
 
         beside = ScenarioFlags(base, headers, user, expect, given.data)
         endpoint, steps = read_scenario(given.scenario, beside)
         request, shown = None, (base or endpoint).url
     elif given.targets is not None:
-        _refuse_beside(given, "targets", LINES_HAVE, *OF_ONE_REQUEST)
+        given.refuse_beside("--targets", *OF_ONE_REQUEST, hint=LINES_HAVE)
         origins, several = read_targets(given.targets, FileFlags(base, headers, user, expect))
         endpoint, request, shown = origins[0], None, shown_origins(origins)
     elif base is None:
@@ -108,7 +106,7 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         http2=http2,
         stream=make_stream(given.only(StreamOptions)),
         dialogue=given.only(DialogueOptions),
-        local_addresses=read_local_addresses(given.local_address),
+        local_addresses=given.local_address,
         tls=secure,
     )
     traffic = _checked(traffic if route.proxy is None else traffic.through(route.proxy, origins))
@@ -135,21 +133,11 @@ def read_identity(given: HeaderOptions) -> dict[str, object]:
     return found
 
 
-def _route(given: HttpOptions) -> Route:
-    return make_route(
-        unix=given.unix,
-        overrides=given.resolve,
-        local_addresses=given.local_address,
-        proxy=given.proxy,
-    )
-
-
 def _request(endpoint: Url, given: ContentOptions) -> Request:
     """Return the one request that is sent. Raises ``UserError``."""
     lines, body = given.header, read_body(given.body, given.body_file)
     if given.form:
-        if body is not None:
-            raise UserError("--form and a body cannot be used together", "keep one of them")
+        refuse_beside("--form", {"a body": body is not None})
         from trueload.request.form import make_form
 
         content_type, body = make_form(given.form)
@@ -212,9 +200,8 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
 
     Options given beside it take precedence. Raises ``UserError``.
     """
-    _refuse_beside(
-        given, "curl", CURL_HAS, "targets", "scenario", "replay", "user", *OF_ONE_REQUEST
-    )
+    others = ("targets", "scenario", "replay", "user", *OF_ONE_REQUEST)
+    given.refuse_beside("--curl", *others, hint=CURL_HAS)
     from trueload.request.curl import parse_curl
 
     copied = parse_curl(given.curl or "")
@@ -230,7 +217,7 @@ def of_curl(given: HttpOptions) -> tuple[str, HttpOptions, int | None]:
         "unix": copied.unix if given.unix is None else given.unix,
         "proxy": given.proxy or copied.proxy,
         # The last entry of a host counts.
-        "resolve": (*copied.resolve, *given.resolve),
+        "resolve": (*copied.resolve, *given.resolve) or None,
         **_tls_of_curl(given, copied),
     }
     return copied.url, HttpOptions(**{**given.given, **update}), copied.timeout_ns
@@ -249,26 +236,8 @@ def _tls_of_curl(given: TlsOptions, copied: CurlCommand) -> dict[str, object]:
     return {**named, "insecure": copied.insecure, **own}
 
 
-def _refuse_beside(given: HttpOptions, flag: str, why: str, *others: str) -> None:
-    for other in others:
-        if given.gave(other):
-            raise UserError(f"--{flag} and {flag_of(other)} cannot be used together", why)
-
-
 def replace_headers(lines: Sequence[str], instead: Sequence[str]) -> tuple[str, ...]:
     """Return the header lines, with those replaced that have the same names."""
     names = {line.partition(":")[0].strip().lower() for line in instead}
     kept = (line for line in lines if line.partition(":")[0].strip().lower() not in names)
     return (*kept, *instead)
-
-
-def read_local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the addresses as written. Only their host can tell whether they are usable."""
-    for text in texts:
-        try:
-            ipaddress.ip_address(text)
-        except ValueError as error:
-            raise UserError(
-                f"--local-address '{text}' is not an IP address", "write for example 127.0.0.2"
-            ) from error
-    return tuple(texts)

@@ -9,6 +9,7 @@ from trueload.commands.options import check_writable
 from trueload.errors import UserError
 from trueload.extras import require
 from trueload.files.outputs import text_output
+from trueload.protocol.option import refuse_beside
 from trueload.record.schema import Record
 from trueload.report.account import Column
 from trueload.request.redact import redact_url
@@ -28,12 +29,9 @@ def check_request_log(path: Path | None, *, searches: bool, repeats: bool) -> No
             f"{FLAG} {path} does not say what to write: its ending is not known",
             "end it with .csv or .parquet",
         )
-    for flag, is_given in (("--limit", searches), ("--repeat", repeats)):
-        if is_given:
-            raise UserError(
-                f"{FLAG} and {flag} cannot be used together: a log has the requests of one trial",
-                f"leave out {flag}",
-            )
+    why = "a log has the requests of one trial"
+    refuse_beside(FLAG, {"--limit": searches}, "leave out --limit", why)
+    refuse_beside(FLAG, {"--repeat": repeats}, "leave out --repeat", why)
     check_writable(path, FLAG)
     if path.suffix.lower() == ".parquet":
         require("parquet", f"{FLAG} {path}", "pyarrow")

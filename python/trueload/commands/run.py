@@ -19,10 +19,10 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trueload.commands.host_duration import for_job, print_manifest
-from trueload.commands.job import Job, RunWriter
+from trueload.commands.job import Job, JobResult, RunWriter
 from trueload.commands.locked import locked, served
 from trueload.commands.options import check_writable
 from trueload.commands.output import (
@@ -38,11 +38,10 @@ from trueload.commands.output import (
 from trueload.commands.request_log import write_request_log
 from trueload.commands.result_files import write_result
 from trueload.engines.binary import find_engine
-from trueload.errors import ExitCode, UserError
+from trueload.errors import ExitCode
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_first
-from trueload.record.certainty import Ruling, rule
-from trueload.record.schema import Record
+from trueload.record.certainty import rule
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.export.json import result_json
@@ -74,17 +73,6 @@ def run_job(job: Job) -> int:
         code = code_after(lambda: _show(job, done), code, interrupted=interrupted)
         show_report(done.saved.run_id)
         return code
-
-
-@dataclass(frozen=True)
-class JobResult:
-    """The result of a job: its trials, in order, and what became of its thresholds."""
-
-    records: tuple[Record, ...]
-    rulings: tuple[Ruling, ...]
-    saved: RunWriter
-    unwritten: UserError | None = None
-    """Why the log of single requests could not be written."""
 
 
 def measure_job(

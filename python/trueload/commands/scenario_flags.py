@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
+from trueload.protocol.option import refuse_beside
 from trueload.protocol.plan import Requests
 from trueload.request.steps import StepSpec
 from trueload.trial.spec import Load
@@ -13,13 +14,8 @@ from trueload.units import format_span
 
 STEPS_HAVE = "each step of the scenario has its own"
 """Why the flags of a single request are refused beside a scenario."""
-
-
-def check_streams(streams: int | None) -> None:
-    """Refuse several streams for a virtual user. Raises ``UserError``."""
-    if (streams or 1) > 1:
-        hint = "a virtual user sends one request at a time: use more users, as with -c 64"
-        raise UserError("--scenario and --streams cannot be used together", hint)
+ONE_EACH = "a virtual user sends one request at a time: use more users, as with -c 64"
+"""Why several streams are."""
 
 
 def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions) -> None:
@@ -27,10 +23,9 @@ def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions)
     ``UserError``."""
     if not steps:
         return
-    if load.close or load.pipeline > 1:
-        flag = "--close" if load.close else "--pipeline"
-        hint = "a virtual user keeps its connection, and sends one request at a time"
-        raise UserError(f"--scenario and {flag} cannot be used together", hint)
+    hint = "a virtual user keeps its connection, and sends one request at a time"
+    others = {"--close": load.close, "--pipeline": load.pipeline > 1}
+    refuse_beside("--scenario", others, hint)
     if isinstance(load.stop, Requests) and load.warmup is not None:
         raise UserError(
             "--warmup excludes --requests with --scenario: sessions of it would go on behind it",

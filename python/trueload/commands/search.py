@@ -9,12 +9,12 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from trueload.commands.host_duration import for_job
-from trueload.commands.job import Job, RunWriter
+from trueload.commands.job import Job, JobResult, RunWriter
 from trueload.commands.locked import locked, served
 from trueload.commands.output import (
     at_terminal,
@@ -27,7 +27,7 @@ from trueload.commands.result_files import write_result
 from trueload.engines.binary import find_engine
 from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
-from trueload.record.certainty import Ruling, rule
+from trueload.record.certainty import rule
 from trueload.record.schema import Record
 from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
@@ -52,15 +52,6 @@ from trueload.trial.run import ShortageError, run_trial
 from trueload.trial.spec import TrialSpec, repetition
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The result of a search: its steps, and what became of the thresholds in the deciding one."""
-
-    taken: tuple[StepResult, ...]
-    rulings: tuple[Ruling, ...]
-    saved: RunWriter
-
-
 def measure_search(
     job: Job,
     plan: SearchPlan,
@@ -68,7 +59,7 @@ def measure_search(
     *,
     watch: Watch = unwatched,
     on_step: Callable[[Sequence[StepResult]], object] = lambda taken: None,
-) -> SearchResult:
+) -> JobResult:
     """Search, saving each step.
 
     Shows nothing except through ``watch`` and, after each step, ``on_step``. Raises ``UserError``.
@@ -98,8 +89,9 @@ def measure_search(
             taken.append(each)
             on_step(taken)
         saved.end(interrupt.requested)
-        rulings = rule(job.thresholds, [deciding(plan, taken).record]) if taken else []
-    return SearchResult(tuple(taken), tuple(rulings), saved)
+        records = (deciding(plan, taken).record,) if taken else ()
+        rulings = tuple(rule(job.thresholds, records)) if taken else ()
+    return JobResult(records, rulings, saved, taken=tuple(taken))
 
 
 def _measure(
@@ -184,7 +176,7 @@ def _report_step(job: Job, plan: SearchPlan, taken: Sequence[StepResult]) -> Non
             sys.stderr.write("\n".join([*head, *step_lines(plan, last)]) + "\n")
 
 
-def _show(job: Job, plan: SearchPlan, done: SearchResult, *, interrupted: bool) -> bool:
+def _show(job: Job, plan: SearchPlan, done: JobResult, *, interrupted: bool) -> bool:
     """Show the result; return whether all that was asked for is saved and written."""
     taken, saved = done.taken, done.saved
     talk = job.talk()

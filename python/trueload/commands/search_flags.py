@@ -33,18 +33,12 @@ def choose_search(
 
     limit = parse_condition(given.limit, LIMIT)
     axis = given.search or "rate"
-    excluded = [
-        ("--requests", load.gave("requests")),
-        ("--stages", load.gave("stages")),
-        ("--repeat", given.repeat is not None),
-        ("--rate", load.gave("rate_per_s") and axis == "connections"),
-    ]
-    for name, is_given in excluded:
-        if is_given:
-            what = "--limit" if name != "--rate" else "--search connections"
-            raise UserError(f"{what} and {name} cannot be used together", "keep one of them")
+    load.refuse_beside("--limit", "requests", "stages")
+    given.refuse_beside("--limit", "repeat")
     start = load.rate_per_s
     if axis == "connections":
+        load.refuse_beside("--search connections", "rate_per_s")
+
         start = load.connections if load.gave("connections") else None
     bounds = make_bounds(axis, start)
     if bounds.whole:

@@ -11,7 +11,8 @@ import contextlib
 import hashlib
 import ipaddress
 import shlex
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,7 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.serve_options import (
     ServeHttpOptions,
     ServeOptions,
-    ServeStreamOptions,
     ServeTlsOptions,
-    ServeWsOptions,
     make_faults,
     make_http2_server,
 )
@@ -57,58 +56,45 @@ class Serving:
     place: Named = field(default_factory=ThisMachine)
 
 
-def _of_service(given: ServeOptions, loaded_by: str, service: ServicePlan) -> Serving:
-    """Return what a server does that serves this. Raises ``UserError``."""
+def make_serving(protocol: str, given: ServeOptions) -> Serving:
+    """Return what a server of that protocol does. Raises ``UserError``."""
+    service = SERVERS[protocol].service(given)
     host = choose_places(server=given.server_place).server
     place = ThisMachine() if host is None else host.place
     check_writable(given.json_path)
     if isinstance(place, ThisMachine) and given.cpus is not None:
         check_cpus(given.cpus)
     listen, identity, secured = parse_listen(given.listen), None, None
+    if isinstance(service, ServeUdpEcho) and listen.startswith(UNIX):
+        raise UserError("UDP has no socket files", "listen on IP:PORT")
     if isinstance(given, ServeTlsOptions):
-        named = given.cert is not None or given.key is not None
-        identity = _read_identity(given.cert, given.key) if named else None
-        secured = serve_tls(listen, identity) if given.tls or named else None
+        if given.cert is not None or given.key is not None:
+            from trueload.request.tls import read_identity  # imported late: few servers need it
+
+            identity = read_identity(given.cert, given.key)
+        secured = serve_tls(listen, identity) if given.tls or identity is not None else None
     threads = {**given.only(ThreadOptions).values, "cpus": given.cpus or ()}
     limits = {field: value for field, value in given.given.items() if field in _LIMITS}
     plan = Serve(listen=listen, **threads, tls=secured, service=service, **limits)
-    return Serving(plan, loaded_by, identity, given.json_path, place)
+    return Serving(plan, protocol, identity, given.json_path, place)
 
 
-def _serves_http(given: ServeHttpOptions) -> Serving:
+def _http_service(given: ServeHttpOptions) -> ServeHttp:
     """Return what ``serve http`` does. Faults turn the record on, so that their number is
     reported."""
     http2, faults = make_http2_server(given), make_faults(given)
     recorded = given.record or (faults is not None and faults.spoil)
-    return _of_service(given, "http", ServeHttp(record=recorded, faults=faults, http2=http2))
-
-
-def _serves_tcp(given: ServeStreamOptions) -> Serving:
-    """Return what ``serve tcp`` does."""
-    return _of_service(given, "tcp", ServeTcpEcho())
-
-
-def _serves_udp(given: ServeOptions) -> Serving:
-    """Return what ``serve udp`` does. Raises ``UserError``."""
-    serving = _of_service(given, "udp", ServeUdpEcho())
-    if serving.plan.listen.startswith(UNIX):
-        raise UserError("UDP has no socket files", "listen on IP:PORT")
-    return serving
-
-
-def _serves_ws(given: ServeWsOptions) -> Serving:
-    """Return what ``serve ws`` does."""
-    return _of_service(given, "ws", ServeWs(dialect=given.dialect or "json"))
+    return ServeHttp(record=recorded, faults=faults, http2=http2)
 
 
 @dataclass(frozen=True)
 class ReferenceServer:
-    """A reference server: what its options make it do, and what it serves to a given load.
+    """A reference server: what it serves by its options, and to a given load.
 
     ``service_for`` takes the load's exchange, None for HTTP.
     """
 
-    read: Callable[[Any], Serving]
+    service: Callable[[Any], ServicePlan]
     service_for: Callable[[Exchange | None], ServicePlan]
 
 
@@ -118,10 +104,10 @@ def _ws_service(exchange: Exchange | None) -> ServeWs:
 
 
 SERVERS: dict[str, ReferenceServer] = {
-    "http": ReferenceServer(_serves_http, lambda exchange: ServeHttp()),
-    "tcp": ReferenceServer(_serves_tcp, lambda exchange: ServeTcpEcho()),
-    "udp": ReferenceServer(_serves_udp, lambda exchange: ServeUdpEcho()),
-    "ws": ReferenceServer(_serves_ws, _ws_service),
+    "http": ReferenceServer(_http_service, lambda exchange: ServeHttp()),
+    "tcp": ReferenceServer(lambda given: ServeTcpEcho(), lambda exchange: ServeTcpEcho()),
+    "udp": ReferenceServer(lambda given: ServeUdpEcho(), lambda exchange: ServeUdpEcho()),
+    "ws": ReferenceServer(lambda given: ServeWs(dialect=given.dialect or "json"), _ws_service),
 }
 """The reference servers by name of the protocol."""
 
@@ -177,14 +163,6 @@ def _await_ready(engine: Engine, interrupt: InterruptRequest, listen: str) -> Re
     raise EngineError("silent", f"the engine was not listening after {READY_S:g} s")
 
 
-def _read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
-    from trueload.request.tls import (
-        read_identity,  # not at the top: plain servers start quicker without it
-    )
-
-    return read_identity(cert, key)
-
-
 def serve_tls(address: str, identity: tuple[bytes, bytes] | None) -> ServeTlsPlan:
     """Return the server's TLS, with the given identity or with a certificate made at the start.
 
@@ -237,6 +215,36 @@ def loading_command(ready: Ready, serving: Serving, certificate: Path | None) ->
     words += ["--http", "2"] if isinstance(service, ServeHttp) and service.http2 else []
     words += ["--cacert", str(certificate)] if certificate is not None else []
     return shlex.join(words)
+
+
+@contextlib.contextmanager
+def drained(
+    engine: Engine, ended: Callable[[Served | None], object] = lambda served: None
+) -> Iterator[None]:
+    """Read the server's output, so that its pipe never fills; end the server at the end, and hand
+    its last counts to ``ended``."""
+    over = threading.Event()
+    last: Served | None = None
+
+    def drain() -> None:
+        nonlocal last
+        # If the server dies, the load on it will show that.
+        with contextlib.suppress(EngineError):
+            while not over.is_set():
+                message = engine.receive(POLL_S)
+                if isinstance(message, Served):
+                    last = message
+
+    thread = threading.Thread(target=drain, name="server-drain", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        with contextlib.suppress(EngineError):
+            last = end(engine) or last
+        ended(last)
 
 
 def end(engine: Engine) -> Served | None:

@@ -29,8 +29,8 @@ def reader_of_serving(protocol: str) -> Callable[..., Serving]:
 
     @with_options(OPTIONS[protocol])
     def read(given: ServeOptions) -> Serving:
-        from trueload.commands.serve import SERVERS  # imported late: a help needs no plan
+        from trueload.commands.serve import make_serving  # imported late: a help needs no plan
 
-        return SERVERS[protocol].read(given)
+        return make_serving(protocol, given)
 
     return read

@@ -18,6 +18,7 @@ from trueload.protocol.option import (
     one_of,
     option,
     positive_span,
+    within,
 )
 from trueload.protocol.request_options import DialectOptions, IdentityOptions
 from trueload.units import parse_count, parse_share
@@ -34,21 +35,9 @@ STREAMS = 1000
 ServerVersion = Literal["1.1", "2"]
 
 
-def _work(text: str) -> int:
-    """The time of ``--work``: while a request is worked on, nothing else is done."""
-    work_ns = positive_span(text)
-    if work_ns > WORK_NS_MAX:
-        raise ValueError(f"{text!r} is more than 1s")
-    return work_ns
-
-
-def _streams(text: str) -> int:
-    count = parse_count(text)
-    if count > COUNT_MAX:
-        raise ValueError(f"'{text}' is more than {COUNT_MAX:,}")
-    return count
-
-
+# While a request is worked on, nothing else is done.
+_work = within(positive_span, 0, WORK_NS_MAX, "more than 1s")
+_streams = within(parse_count, 0, COUNT_MAX, f"more than {COUNT_MAX:,}")
 _SHARE = Unit("SHARE", parse_share, keyword="ShareOf")
 
 
@@ -187,8 +176,7 @@ def make_faults(given: ServeHttpOptions) -> Faults | None:
     _needs(given, "slow_for_ns", "--slow-share", there=given.gave("slow_share"))
     _needs(given, "close_silently", "--close-after", there=given.gave("close_after"))
     _needs(given, "fault_seed", "--error-share or another fault", there=asked)
-    shares = {field: value for field, value in given.given.items() if field in _SHARES}
-    if sum(shares.values()) > 1:
+    if sum(given.given.get(field, 0.0) for field in _SHARES) > 1:
         raise UserError(
             "the shares of all faults together exceed 100%",
             "a request meets one fault at most: --error-share, --reset-share, --stall-share,"
@@ -198,17 +186,12 @@ def make_faults(given: ServeHttpOptions) -> Faults | None:
         return None
     from trueload.protocol.faults import Faults  # imported late: a help has no model
 
+    same = {name: value for name, value in given.given.items() if name in Faults.model_fields}
     return Faults(
+        **same,
         seed=given.fault_seed or 0,
-        **shares,
         stall_ns=given.stall_for_ns,
         slow_ns=(given.slow_for_ns or SLOW_NS) if given.slow_share else 0,
-        close_after=given.close_after,
-        close_silently=given.close_silently,
-        work_ns=given.work_ns or 0,
-        goaway_after=given.goaway_after,
-        stall_window=given.stall_window,
-        settings_delay_ns=given.settings_delay_ns or 0,
     )
 
 

@@ -9,12 +9,11 @@ measurement.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
 from trueload.commands.job import Job
-from trueload.commands.serve import POLL_S, SERVERS, Serving, begin, end
+from trueload.commands.serve import SERVERS, Serving, begin, drained
 from trueload.commands.serve_options import STREAMS
 from trueload.engines.binary import find_engine
 from trueload.engines.engine import Engine, EngineError
@@ -55,7 +54,7 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
                 f"{host.place.name}: {user_error.message}", hint, user_error.exit_code
             ) from error
         tree = account_for(host, place, engine.pid, stack)
-        stack.enter_context(_drained(engine))
+        stack.enter_context(drained(engine))
         is_here = isinstance(host.place, ThisMachine)
         yield replace(spec, server=tree, server_place=None if is_here else host.place.name)
 
@@ -92,25 +91,3 @@ def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.Exit
     agent = stack.enter_context(RemoteAgent(place))
     agent.watch(pid)
     return agent
-
-
-@contextlib.contextmanager
-def _drained(engine: Engine) -> Iterator[None]:
-    """Read the server's output, so that its pipe never fills; end the server at the end."""
-    over = threading.Event()
-
-    def drain() -> None:
-        # If the server dies, the load on it will show that.
-        with contextlib.suppress(EngineError):
-            while not over.is_set():
-                engine.receive(POLL_S)
-
-    thread = threading.Thread(target=drain, name="server-drain", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        with contextlib.suppress(EngineError):
-            end(engine)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import typer
+
 from trueload.errors import UserError
 from trueload.store.runs import Store, default_path
 
 OFFERED_MAX = 100
+
+
+def run_argument(metavar: str, text: str) -> Any:
+    """Return an argument that names stored runs."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=complete_run)
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:

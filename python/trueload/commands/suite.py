@@ -159,7 +159,7 @@ def _resume(job: SuiteJob, selector: str, finish: Finish) -> int:
         opened = stack.enter_context(open_for_suite(job.placement, plan))
         stack.enter_context(_locked(plan.suite, job, opened, interrupt))
         talk(f"run {run.id}, resumed: {describe(plan)}")
-        for changed in changed_subjects(plan, list(digests.items())):
+        for changed in changed_subjects(plan, digests):
             talk(
                 f"note: {changed} has changed since the run began; the remaining trials"
                 " measure the new version"
@@ -253,19 +253,14 @@ def execute(work: Execution, interrupt: Interrupt) -> Run:
     written."""
     sweep()
     try:
-        work.execute()
-        finished = not interrupt.requested
-    except StoreError as error:
-        # What had been saved is there; to end the run as well mostly fails as the row before it.
-        with contextlib.suppress(StoreError):
-            work.store.end_run(work.run, "interrupted")
-        raise _not_saved(work, interrupt, error) from error
-    except BaseException:
-        with contextlib.suppress(StoreError):
-            work.store.end_run(work.run, "interrupted")
-        raise
-    try:
-        return work.store.end_run(work.run, "finished" if finished else "interrupted")
+        try:
+            work.execute()
+        except BaseException:
+            # What had been saved is there; to end the run as well mostly fails as the row before.
+            with contextlib.suppress(StoreError):
+                work.store.end_run(work.run, "interrupted")
+            raise
+        return work.store.end_run(work.run, "interrupted" if interrupt.requested else "finished")
     except StoreError as error:
         raise _not_saved(work, interrupt, error) from error
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.declarations import reader_of
+from trueload.commands.flags import with_read
 from trueload.commands.options import check_result_files, read_metrics
 from trueload.commands.place_options import check_all_at_start, read_placement
 from trueload.commands.suite_options import SuiteOptions
@@ -46,25 +46,27 @@ class SuiteJob:
         return self.given.json_path or by_format
 
 
-# The other settings of an engine are keys of the suite's file alone.
-read_engine = reader_of(EngineOptions, only=("threads", "timeout"), by_default=False)
-read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
-
-
-@with_flags_of(read_metrics, without=())
-@with_flags_of(read_placement, without=("server_pid",))
-@with_flags_of(read_window, without=())
-@with_flags_of(read_engine, without=())
-@with_options(SuiteOptions)
+@with_read(
+    without=("server_pid",),
+    given=reader_of(SuiteOptions),
+    # The other settings of an engine are keys of the suite's file alone.
+    engine=reader_of(EngineOptions, only=("threads", "timeout"), by_default=False),
+    window=reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False),
+    placement=read_placement,
+    metrics=read_metrics,
+)
 def read_suite(
     given: SuiteOptions,
+    engine: EngineOptions,
+    window: LoadOptions,
+    placement: Placement,
+    metrics: MetricsOptions,
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="NAME|FILE", help=("Suite to run: a name from the catalogue, or a .toml file.")
         ),
     ] = None,
-    **more_flags: Any,
 ) -> SuiteJob:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
@@ -76,14 +78,8 @@ def read_suite(
 
     An interrupted run: trueload suite run --resume last
     """
-    changes = Changes(
-        **given.only(Changes).given,
-        window=read_window(**take_flags(read_window, more_flags)),
-        engine=read_engine(**take_flags(read_engine, more_flags)),
-    )
+    changes = Changes(**given.only(Changes).given, window=window, engine=engine)
     check_result_files(given.output)
-    metrics = read_metrics(**take_flags(read_metrics, more_flags))
-    placement = read_placement(**more_flags)
     check_all_at_start(placement, "a suite")
     check_web(given)
     return SuiteJob(name, changes, given, metrics, placement=placement)

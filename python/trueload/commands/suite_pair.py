@@ -6,6 +6,7 @@ from trueload.commands.folders import find_folder
 from trueload.commands.suite_options import Pair
 from trueload.errors import UserError
 from trueload.machine.facts import is_virtual_machine
+from trueload.protocol.option import refuse_beside
 from trueload.subjects.manifest import Subject
 from trueload.subjects.selection import parse_selects, select_subjects
 from trueload.suites.ranks import REPETITIONS_MIN
@@ -37,9 +38,6 @@ def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
 
 def check_paired(pair: Pair | None, *, paired: bool) -> None:
     """Refuse a pairing that was asked for and that the plan cannot have. Raises ``UserError``."""
-    if pair == "reference" and not paired:
-        raise UserError(
-            "--pair reference and stages cannot be used together: short trials of the reference"
-            " would only cover the beginning",
-            "leave --pair out",
-        )
+    why = "short trials of the reference would only cover the beginning"
+    is_impossible = pair == "reference" and not paired
+    refuse_beside("--pair reference", {"stages": is_impossible}, "leave --pair out", why)

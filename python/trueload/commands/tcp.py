@@ -29,7 +29,6 @@ def read_tcp(
 ) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     from trueload.commands.job import Workload
-    from trueload.commands.request_flags import read_local_addresses
     from trueload.request.exchange import TcpEcho
     from trueload.request.message import make_messages
     from trueload.request.route import UNIX, make_route
@@ -40,14 +39,13 @@ def read_tcp(
         raise UserError("--half-close ends each connection, and there is no --close", "add --close")
     unix = where.removeprefix(UNIX) if where.startswith(UNIX) else None
     endpoint = parse_host_port(where) if unix is None else Url.of_socket_file(where)
-    local = given.local_address
     exchange = TcpEcho(messages=make_messages(given.size, given.data), half_close=given.half_close)
     return Workload(
         kind="tcp",
         url=endpoint.url,
         endpoint=endpoint,
-        route=make_route(unix=unix, overrides=given.resolve, local_addresses=local),
-        traffic=Traffic(exchange=exchange, local_addresses=read_local_addresses(local)),
+        route=make_route(given, unix),
+        traffic=Traffic(exchange=exchange, local_addresses=given.local_address),
         close=given.close,
     )
 

@@ -30,7 +30,6 @@ def read_udp(
 ) -> Workload:
     """Return what is to be sent, and where to. Raises ``UserError``."""
     from trueload.commands.job import Workload
-    from trueload.commands.request_flags import read_local_addresses
     from trueload.request.exchange import UdpEcho
     from trueload.request.route import UNIX, make_route
     from trueload.request.traffic import Traffic
@@ -38,14 +37,14 @@ def read_udp(
 
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
-    endpoint, local = parse_host_port(where, "udp"), given.local_address
+    endpoint = parse_host_port(where, "udp")
     exchange = UdpEcho(messages=make_datagrams(given.size, given.data))
     return Workload(
         kind="udp",
         url=endpoint.url,
         endpoint=endpoint,
-        route=make_route(unix=None, overrides=given.resolve, local_addresses=local),
-        traffic=Traffic(exchange=exchange, local_addresses=read_local_addresses(local)),
+        route=make_route(given),
+        traffic=Traffic(exchange=exchange, local_addresses=given.local_address),
     )
 
 

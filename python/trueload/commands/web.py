@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trueload.commands.measure_options import LiveOptions
-from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 
 if TYPE_CHECKING:
     from trueload.web.page import WebPage
@@ -22,10 +21,8 @@ WITHOUT = {"quiet": "the URL of the page has to be printed", "dry_run": "there i
 def check_web(given: LiveOptions) -> None:
     """Refuse options that leave the page without a run, or its user without the URL."""
     for field, why in WITHOUT.items():
-        if given.web is not None and given.given.get(field):
-            raise UserError(
-                f"--web and {flag_of(field)} cannot be used together: {why}", "keep one of them"
-            )
+        is_given = given.web is not None and given.given.get(field)
+        refuse_beside("--web", {flag_of(field): is_given}, why=why)
 
 
 @contextmanager

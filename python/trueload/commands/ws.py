@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trueload.commands.declarations import reader_of, with_options
-from trueload.commands.flags import take_flags, with_flags_of
+from trueload.commands.flags import with_flags_of, with_read
 from trueload.commands.measure_options import BroadcastOptions, WsLimitOptions
 from trueload.commands.measuring import measuring
 from trueload.commands.options import check_one_stdout, check_result_files, read_metrics
@@ -26,8 +26,10 @@ from trueload.commands.place_options import (
     read_placement,
 )
 from trueload.errors import UserError
+from trueload.metrics.options import MetricsOptions
+from trueload.places.names import Placement
 from trueload.protocol.engine_options import EngineOptions
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.request_options import (
     ModeOptions,
     TlsOptions,
@@ -49,9 +51,6 @@ PADDING_BYTES = 200
 LIMIT_ASKED, LIMIT_PUBLISHED = "p95<500ms", "receipt_p95<500ms"
 # Each client that joins needs a handshake, and often a subscription.
 JOINING = EngineOptions(connect_rate_per_s=1_000)
-# A step runs on one thread, and each client has one message in flight.
-read_engine = reader_of(EngineOptions, without=("threads", "refill"))
-
 
 # Headers of a handshake that the engine sets, or that have an option.
 _OWN_HEADERS = {
@@ -84,7 +83,7 @@ UrlArgument = Annotated[
 def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     """Return where to connect, and how. Raises ``UserError``."""
     from trueload.commands.job import Workload
-    from trueload.commands.request_flags import read_identity, read_local_addresses
+    from trueload.commands.request_flags import read_identity
     from trueload.request.environment import environment_of
     from trueload.request.make import make_request
     from trueload.request.redact import redact_url
@@ -98,15 +97,13 @@ def read_opening(url: str, given: UpgradeOptions) -> WsOpening:
     headers = _headers(given.header, given.origin, _protocols(given.subprotocol, dialect))
     request = make_request(endpoint, method="GET", headers=headers, user=given.user, body=None)
     environment_of([request], os.environ)
-    local = given.local_address
     workload = Workload(
         kind="ws",
         url=redact_url(endpoint.url),
         endpoint=endpoint,
-        route=make_route(unix=given.unix, overrides=given.resolve, local_addresses=local),
+        route=make_route(given, given.unix),
         traffic=Traffic(
-            local_addresses=read_local_addresses(local),
-            tls=make_tls(endpoint, given.only(TlsOptions)),
+            local_addresses=given.local_address, tls=make_tls(endpoint, given.only(TlsOptions))
         ),
     )
     return WsOpening(workload, request, dialect)
@@ -130,8 +127,7 @@ def _headers(given: Sequence[str], origin: str | None, protocols: Sequence[str])
     for name, hint in _OWN_HEADERS.items():
         if name in names:
             raise UserError(f"trueload sets {name} itself", hint)
-    if origin is not None and "origin" in names:
-        raise UserError("--origin and a header Origin cannot be used together", "keep one of them")
+    refuse_beside("--origin", {"a header Origin": origin is not None and "origin" in names})
     lines = list(given)
     lines += [] if origin is None else [f"Origin: {origin}"]
     lines += [f"Sec-WebSocket-Protocol: {', '.join(protocols)}"] if protocols else []
@@ -145,11 +141,10 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     from trueload.request.message import make_messages
 
     opened = read_opening(url, given)
-    if given.text is not None and opened.dialect is not None:
-        raise UserError(
-            f"--{'text' if given.text else 'binary'} and --dialect cannot be used together",
-            "a dialect says what kind its messages are",
-        )
+    if given.text is not None:
+        flag = "--text" if given.text else "--binary"
+        hint = "a dialect says what kind its messages are"
+        refuse_beside(flag, {"--dialect": opened.dialect is not None}, hint)
     as_text = given.text is not False
     exchange = WsEcho(
         opening=opened.request,
@@ -162,15 +157,24 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
 
 
 read_echo_job = measuring(read_echo)
-read_broadcast = reader_of(WsBroadcastOptions)
 
 
-@with_flags_of(read_metrics, without=())
-@with_flags_of(read_placement, without=())
-@with_flags_of(read_engine, without=())
-@with_flags_of(read_broadcast, without=())
-@with_options(BroadcastOptions)
-def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) -> Job:
+@with_read(
+    given=reader_of(BroadcastOptions),
+    of_steps=reader_of(WsBroadcastOptions),
+    # A step runs on one thread, and each client has one message in flight.
+    engine=reader_of(EngineOptions, without=("threads", "refill")),
+    placement=read_placement,
+    metrics=read_metrics,
+)
+def read_broadcast_job(
+    url: UrlArgument,
+    given: BroadcastOptions,
+    of_steps: WsBroadcastOptions,
+    engine: EngineOptions,
+    placement: Placement,
+    metrics: MetricsOptions,
+) -> Job:
     """Read the options and check them as a whole; nothing has been sent."""
     from trueload.commands.host_duration import check_dry_run
     from trueload.commands.job import Job
@@ -181,14 +185,10 @@ def read_broadcast_job(url: UrlArgument, given: BroadcastOptions, **flags: Any) 
     from trueload.search.execute import SearchPlan, make_clients
     from trueload.trial.spec import Load, TrialSpec
 
-    placement = read_placement(**take_flags(read_placement, flags))
     check_dry_run(given.dry_run, placement)
     check_all_at_start(placement, "a broadcast")
-    metrics = read_metrics(**take_flags(read_metrics, flags))
-    engine = read_engine(**take_flags(read_engine, flags))
     check_pinned(engine, placement)
     check_weights(placement, broadcast=True)
-    of_steps = read_broadcast(**flags)
     opened = read_opening(url, of_steps)
     workload = opened.workload
     check_one_stdout(given.json_path, given.format)
@@ -239,8 +239,8 @@ class WsOptions(WsLimitOptions, ModeOptions):
     """What both modes have in one form."""
 
 
-@with_flags_of(read_broadcast_job, without=())
-@with_flags_of(read_echo_job, without=())
+@with_flags_of(read_broadcast_job)
+@with_flags_of(read_echo_job)
 @with_options(WsOptions)
 def read_job(given: WsOptions, **flags: Any) -> Job:
     """Read the options, according to the mode."""

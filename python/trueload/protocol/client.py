@@ -100,15 +100,8 @@ class Conversation(Model):
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
         """The setup line for a server at ``authority`` (``IP:PORT``)."""
-        return ClientSetup(
-            url=f"{scheme}://{authority}{self.path}",
-            concurrency=self.concurrency,
-            pools=self.pools,
-            pool_size=self.pool_size,
-            timeout_ms=self.timeout_ms,
-            pipelining=self.pipelining,
-            keep_alive=self.keep_alive,
-        )
+        told = self.model_dump(include=set(ClientSetup.model_fields))
+        return ClientSetup(url=f"{scheme}://{authority}{self.path}", **told)
 
     @property
     def wait_ms(self) -> int:

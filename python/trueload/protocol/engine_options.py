@@ -11,14 +11,15 @@ from trueload.protocol.option import (
     SPAN,
     Settings,
     Unit,
+    any_span,
     counts_to,
     one_of,
     option,
     options_of,
     show_span,
-    span_up_to,
+    within,
 )
-from trueload.units import NS_PER_S, format_size, parse_rate, parse_size
+from trueload.units import NS_PER_S, format_size, format_span, parse_rate, parse_size
 
 CONNECT_RATE_PER_S = 5_000
 """Default rate of connection attempts; if the accept queue overflows, an attempt costs a second."""
@@ -37,17 +38,12 @@ DriverName = Literal["auto", "io_uring", "epoll"]
 
 
 def _connect_rate(text: str) -> int:
-    rate = parse_rate(text)
-    if not 1 <= rate <= CONNECT_RATE_MAX:
-        raise ValueError(f"'{text}' is not from 1/s to {CONNECT_RATE_MAX:,}/s")
-    return int(rate)
+    wrong = f"not from 1/s to {CONNECT_RATE_MAX:,}/s"
+    return int(within(parse_rate, 1, CONNECT_RATE_MAX, wrong)(text))
 
 
 def _byte_rate(text: str) -> int:
-    rate = parse_size(text.strip().removesuffix("/s"))
-    if not 1 <= rate <= BYTE_RATE_MAX:
-        raise ValueError(f"'{text}' is not from 1/s to {BYTE_RATE_MAX // 2**20} MiB/s")
-    return rate
+    return parse_size(text.strip().removesuffix("/s"))
 
 
 def show_byte_rate(per_s: float) -> str:
@@ -55,13 +51,19 @@ def show_byte_rate(per_s: float) -> str:
     return f"{format_size(per_s)}/s"
 
 
-_BYTE_RATE = Unit("RATE", _byte_rate, show_byte_rate, keyword="Rate")
+_BYTE_RATE = Unit(
+    "RATE",
+    within(_byte_rate, 1, BYTE_RATE_MAX, f"not from 1/s to {BYTE_RATE_MAX // 2**20} MiB/s"),
+    show_byte_rate,
+    keyword="Rate",
+)
 _CONNECT_RATE = Unit("RATE", _connect_rate, "{}/s".format, keyword="Rate")
 _CONNECTIONS = "Connections"
 
 
 def _span_to(most_ns: int, why: str) -> Unit:
-    return Unit("TIME", span_up_to(most_ns, why), show_span, keyword="Duration")
+    parse = within(any_span, 0, most_ns, f"more than {format_span(most_ns)}, {why}")
+    return Unit("TIME", parse, show_span, keyword="Duration")
 
 
 class ThreadOptions(Settings, group="Engine"):

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+from trueload.errors import UserError
 from trueload.units import (
     NUMBER,
     format_cpu_list,
@@ -29,6 +30,7 @@ _NUMBER = re.compile(NUMBER, re.ASCII)
 
 
 Given = TypeVar("Given", bound="Settings")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,10 @@ class Settings:
         """Whether a setting was given."""
         return field in self.given
 
+    def refuse_beside(self, flag: str, *fields: str, hint: str = "keep one of them") -> None:
+        """Raise ``UserError`` for the first of these settings that was given beside ``flag``."""
+        refuse_beside(flag, {flag_of(name): self.gave(name) for name in fields}, hint)
+
     def only(self, model: type[Given]) -> Given:
         """Return those settings that ``model`` declares."""
         own = options_of(model)
@@ -160,6 +166,16 @@ class Settings:
         """Return the settings without those that ``model`` declares."""
         others = options_of(model)
         return type(self)(**{name: v for name, v in self.given.items() if name not in others})
+
+
+def refuse_beside(
+    flag: str, others: Mapping[str, object], hint: str = "keep one of them", why: str = ""
+) -> None:
+    """Raise ``UserError`` for the first of ``others``, by flag, that was given beside ``flag``."""
+    reason = f": {why}" if why else ""
+    for other, is_given in others.items():
+        if is_given:
+            raise UserError(f"{flag} and {other} cannot be used together{reason}", hint)
 
 
 def options_of(
@@ -224,28 +240,23 @@ def show_span(ns: int) -> str:
     return format_span(ns) if ns else "0"
 
 
+def within(
+    parse: Callable[[str], Number], least: float, most: float, wrong: str
+) -> Callable[[str], Number]:
+    """A parser of values from ``least`` to ``most``; others are ``wrong``: ``more than 1s``."""
+
+    def parse_within(text: str) -> Number:
+        value = parse(text)
+        if not least <= value <= most:
+            raise ValueError(f"'{text}' is {wrong}")
+        return value
+
+    return parse_within
+
+
 def positive_count(maximum: int) -> Callable[[str], int]:
     """A parser of counts from 1 to ``maximum``."""
-
-    def parse_positive_count(text: str) -> int:
-        count = parse_count(text)
-        if not 1 <= count <= maximum:
-            raise ValueError(f"'{text}' is not from 1 to {maximum:,}")
-        return count
-
-    return parse_positive_count
-
-
-def span_up_to(most_ns: int, why: str) -> Callable[[str], int]:
-    """A parser of times from 0 to ``most_ns``; ``why`` says what is wrong with longer ones."""
-
-    def parse_span(text: str) -> int:
-        ns = any_span(text)
-        if ns > most_ns:
-            raise ValueError(f"'{text}' is more than {format_span(most_ns)}, {why}")
-        return ns
-
-    return parse_span
+    return within(parse_count, 1, maximum, f"not from 1 to {maximum:,}")
 
 
 def one_of(*choices: str) -> Unit:

@@ -78,9 +78,6 @@ class PackedCounts(Mapping[int, int]):
         """The same as the engine writes it."""
         return base64.b64encode(self._bytes).decode()
 
-    def size_bytes(self) -> int:
-        return len(self._bytes)
-
 
 class SparseSum:
     """Sparse histograms, added up."""

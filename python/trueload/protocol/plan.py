@@ -526,11 +526,6 @@ def parse_from_engine(line: str | bytes) -> FromEngine:
     return _from_engine().validate_json(line) if model is None else model.model_validate_json(line)
 
 
-def parse_to_engine(line: str | bytes) -> ToEngine:
-    """Parse one line to the engine; the inverse of ``to_line``. Raises ``ValueError``."""
-    return _to_engine().validate_json(line)
-
-
 _KIND = re.compile(rb'\{"type":"(\w+)"')
 
 
@@ -544,11 +539,6 @@ def _from_engine_by_kind() -> dict[str, type[FromEngine]]:
 @cache
 def _from_engine() -> TypeAdapter[FromEngine]:
     return TypeAdapter(Annotated[FromEngine, Field(discriminator="type")])
-
-
-@cache
-def _to_engine() -> TypeAdapter[ToEngine]:
-    return TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
 
 
 _NOT_SENT = {"connect_timeout_ns"}

@@ -23,6 +23,7 @@ from trueload.protocol.option import (
     counts_to,
     one_of,
     option,
+    within,
 )
 from trueload.protocol.shootout import Dialect
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
@@ -53,18 +54,9 @@ def parse_speed(text: str) -> float:
     return speed
 
 
-def _message_size(text: str) -> int:
-    size_bytes = parse_size(text)
-    if not 1 <= size_bytes <= MESSAGE_BYTES_MAX:
-        raise ValueError(f"'{text}' is not from 1 B to {MESSAGE_BYTES_MAX // 2**20} MiB")
-    return size_bytes
-
-
-def _padding(text: str) -> int:
-    size_bytes = parse_size(text)
-    if size_bytes > MESSAGE_BYTES_MAX:
-        raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX // 2**20} MiB")
-    return size_bytes
+_MOST = f"{MESSAGE_BYTES_MAX // 2**20} MiB"
+_message_size = within(parse_size, 1, MESSAGE_BYTES_MAX, f"not from 1 B to {_MOST}")
+_padding = within(parse_size, 0, MESSAGE_BYTES_MAX, f"more than {_MOST}")
 
 
 class IdentityOptions(Settings, group="TLS"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from trueload.protocol.option import within
 from trueload.units import parse_size
 
 WINDOW_FIRST = 65_535
@@ -37,12 +38,8 @@ def window_of_connection(text: str) -> int:
     return _window(text, WINDOW_FIRST, lambda profile: profile.connection)
 
 
-def header_table_size(text: str) -> int:
-    """Parse ``--header-table-size`` into bytes. Raises ``ValueError``."""
-    size = parse_size(text)
-    if size > TABLE_MOST:
-        raise ValueError(f"'{text}' is not from 0 to {TABLE_MOST // 2**20} MiB")
-    return size
+header_table_size = within(parse_size, 0, TABLE_MOST, f"not from 0 to {TABLE_MOST // 2**20} MiB")
+"""Parses ``--header-table-size`` into bytes. Raises ``ValueError``."""
 
 
 def _window(text: str, least: int, of_profile: Callable[[Profile], int]) -> int:

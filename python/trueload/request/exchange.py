@@ -25,19 +25,16 @@ from trueload.request.values import Request
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange(ABC):
-    """What is exchanged; ``messages`` are those of an echo."""
+    """What is exchanged; ``messages`` are those of an echo. ``opening`` is the request of a
+    handshake, without the headers that every handshake has."""
 
     messages: Messages | None = None
+    opening: Request | None = None
     over_udp: ClassVar[bool] = False
-
-    @property
-    def requests(self) -> tuple[Request, ...]:
-        """The requests that open connections."""
-        return ()
 
     @abstractmethod
     def plan(self) -> ExchangePlan:
-        """Its form in a plan."""
+        """Its form in a plan, which has messages by SHA-256."""
         ...
 
 
@@ -50,7 +47,6 @@ class TcpEcho(Exchange):
     half_close: bool = False
 
     def plan(self) -> TcpEchoPlan:
-        """Its form in a plan, which has the messages by SHA-256."""
         return TcpEchoPlan(
             payload_sha256=digest(self.messages.payload),
             size=self.messages.size_bytes,
@@ -66,7 +62,6 @@ class UdpEcho(Exchange):
     over_udp = True
 
     def plan(self) -> UdpEchoPlan:
-        """Its form in a plan, which has the datagrams by SHA-256."""
         return UdpEchoPlan(
             payload_sha256=digest(self.messages.payload), size=self.messages.size_bytes
         )
@@ -74,21 +69,14 @@ class UdpEcho(Exchange):
 
 @dataclass(frozen=True, kw_only=True)
 class WsEcho(Exchange):
-    """Each message is sent as a WebSocket message; with a ``dialect``, wrapped as its echo.
-    ``opening`` is the request of the handshake, without the headers that every handshake has."""
+    """Each message is sent as a WebSocket message; with a ``dialect``, wrapped as its echo."""
 
     opening: Request
     messages: Messages
     text: bool = True
     dialect: Dialect | None = None
 
-    @property
-    def requests(self) -> tuple[Request, ...]:
-        """The handshake."""
-        return (self.opening,)
-
     def plan(self) -> WsEchoPlan:
-        """Its form in a plan, which has the messages by SHA-256."""
         return WsEchoPlan(
             opening=_opening(self.opening),
             payload_sha256=digest(self.messages.payload),
@@ -106,13 +94,7 @@ class WsBroadcast(Exchange):
     dialect: Dialect
     padding: int
 
-    @property
-    def requests(self) -> tuple[Request, ...]:
-        """The handshake."""
-        return (self.opening,)
-
     def plan(self) -> WsBroadcastPlan:
-        """Its form in a plan."""
         return WsBroadcastPlan(
             opening=_opening(self.opening), dialect=self.dialect, padding=self.padding
         )

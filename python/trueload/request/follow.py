@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trueload.errors import UserError
+from trueload.protocol.option import refuse_beside
 from trueload.request.values import Expect, Request
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -13,11 +14,9 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 def check_load(follow: int | None, *, connect_open: bool) -> None:
     """Refuse a load in which a request cannot go on by its redirect. Raises ``UserError``."""
-    if follow is not None and connect_open:
-        raise UserError(
-            "--follow and --connect-open cannot be used together",
-            "use --close, which gives each redirect a connection of its own",
-        )
+    if follow is not None:
+        hint = "use --close, which gives each redirect a connection of its own"
+        refuse_beside("--follow", {"--connect-open": connect_open}, hint)
 
 
 def check_requests(sent: Iterable[Request], expected: Iterable[Expect]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from trueload.errors import UserError
 from trueload.request.log_clock import put_right
-from trueload.request.logs.line import NoLineError, Order, Parser, text_of_line
+from trueload.request.logs.line import Order, Parser, text_of_line
 from trueload.request.recorded_request import Headers, RecordedRequest, UnsendableError, choose_host
 from trueload.request.replay import (
     Replay,
@@ -111,7 +111,7 @@ class Gathering:
         """Parse a line and take its request, or count it as left out. Raises ``UserError``."""
         try:
             recorded = parse(text_of_line(line))
-        except (NoLineError, UnsendableError):
+        except (ValueError, UnsendableError):
             file.leave_out(number)
             return
         except UserError as error:

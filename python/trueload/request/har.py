@@ -117,16 +117,9 @@ def _entry(number: int, fields: dict[str, Any]) -> Iterator[HarEntry]:
         if is_text(str(each["value"]))
     )
     content_type, body = _body(request.get("postData"))
-    status = response.get("status") or 0
-    recorded = RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host.lower(),
-        path=asked.path,
-        headers=_typed(asked.with_user(headers), content_type),
-        body=body,
-        status=int(status) if int(status) > 0 else None,
-    )
+    status = int(response.get("status") or 0)
+    recorded = asked.recorded(at_ns, headers, body=body, status=status if status > 0 else None)
+    recorded = recorded._replace(headers=_typed(recorded.headers, content_type))
     took_ns = round(max(0.0, float(fields.get("time") or 0)) * NS_PER_S / 1000)
     yield HarEntry(number, recorded, took_ns, str(fields.get("pageref") or ""))
 

@@ -6,7 +6,7 @@ from trueload.request.logs.alb import ALB
 from trueload.request.logs.caddy import CADDY
 from trueload.request.logs.cloudfront import CLOUDFRONT
 from trueload.request.logs.common import COMBINED, COMMON
-from trueload.request.logs.line import LineFormat, NoLineError, Parser
+from trueload.request.logs.line import LineFormat, Parser
 from trueload.request.logs.nginx import NGINX
 from trueload.request.timed_lines import JSON_LINES
 
@@ -18,7 +18,7 @@ def look(line: str) -> tuple[LineFormat, Parser] | None:
     for each in FORMATS:
         try:
             parser = each.begin(line)
-        except NoLineError:
+        except ValueError:
             continue
         if parser is not None:
             return each, parser

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.protocol.option import refuse_beside
 from trueload.request.message import BODY_BYTES_MAX, BODY_LIMIT
 from trueload.request.redact import redact_headers
 from trueload.request.url import Url, basic_credentials
@@ -48,10 +49,7 @@ def make_request(
         raise UserError("--user and the URL both name a user", "keep one of them")
     credentials = endpoint.credentials if user is None else _credentials(user)
     if credentials is not None:
-        if "authorization" in names:
-            raise UserError(
-                "a user and an Authorization header cannot be used together", "keep one of them"
-            )
+        refuse_beside("a user", {"an Authorization header": "authorization" in names})
         pairs.append(("Authorization", credentials))
     return Request(
         host=endpoint.authority,
@@ -105,9 +103,8 @@ def parse_statuses(texts: Sequence[str]) -> tuple[int, ...] | None:
 
 def read_body(body: str | None, body_file: Path | None) -> bytes | None:
     """Read the body of ``--body`` or ``--body-file`` (``-`` for stdin). Raises ``UserError``."""
-    if body is not None and body_file is not None:
-        raise UserError("--body and --body-file cannot be used together", "keep one of them")
     if body is not None:
+        refuse_beside("--body", {"--body-file": body_file is not None})
         if body.startswith("@") and Path(body[1:]).is_file():  # as curl and hey take a body
             raise UserError("--body sends text, not a file", "use --body-file FILE, without @")
         return body.encode("utf-8", "surrogateescape")

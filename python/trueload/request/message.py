@@ -14,6 +14,7 @@ from pathlib import Path
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.protocol.option import refuse_beside
 from trueload.protocol.request_options import MESSAGE_BYTES_MAX as MESSAGE_BYTES_MAX
 
 BODY_BYTES_MAX = 32 * 2**20  # it goes to the engine in one line, base64
@@ -40,8 +41,7 @@ class Messages:
 def make_messages(size_bytes: int | None, data: Path | None, *, text: bool = False) -> Messages:
     """Make the messages that are sent again and again. Raises ``UserError``."""
     if data is not None:
-        if size_bytes is not None:
-            raise UserError("--size and --data cannot be used together", "keep one of them")
+        refuse_beside("--size", {"--data": size_bytes is not None})
         message = _read(data)
         if text and not _is_text(message):
             raise UserError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote, urlsplit
 
 from trueload.errors import UserError
@@ -83,6 +83,20 @@ class Asked(NamedTuple):
         if self.credentials is None or named:
             return headers
         return (*headers, ("Authorization", self.credentials))
+
+    def recorded(
+        self, at_ns: int, headers: Headers, *, host: str = "", **more: Any
+    ) -> RecordedRequest:
+        """Return the request that came then; ``host`` is the one that the log names besides, and
+        ``more`` are further fields."""
+        return RecordedRequest(
+            at_ns=at_ns,
+            method=self.method,
+            host=self.host or host.lower(),
+            path=self.path,
+            headers=self.with_user(headers),
+            **more,
+        )
 
 
 def parse_request_line(line: str) -> Asked:

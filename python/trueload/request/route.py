@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.errors import UserError
+from trueload.protocol.request_options import RouteOptions
 from trueload.request.proxy import Proxy, parse_proxy
 from trueload.request.url import Url, resolve, with_port
 
@@ -62,22 +63,19 @@ class Route:
         return resolve(endpoint.host, endpoint.port)
 
 
-def make_route(
-    *,
-    unix: str | None,
-    overrides: Sequence[str],
-    local_addresses: Sequence[str],
-    proxy: str | None = None,
-) -> Route:
-    """Make the route that the flags describe. Raises ``UserError``."""
+def make_route(given: RouteOptions, unix: str | None = None, proxy: str | None = None) -> Route:
+    """Make the route that the flags describe. Raises ``UserError``. Whether a local address can be
+    used, only its host can tell."""
+    for text in given.local_address:
+        try:
+            ipaddress.ip_address(text)
+        except ValueError as error:
+            raise UserError(
+                f"--local-address '{text}' is not an IP address", "write for example 127.0.0.2"
+            ) from error
     if unix is None:
-        return Route(
-            overrides=tuple(parse_override(text) for text in overrides), proxy=parse_proxy(proxy)
-        )
-    excluded = (("--resolve", overrides), ("--local-address", local_addresses), ("--proxy", proxy))
-    for name, value in excluded:
-        if value:
-            raise UserError(f"--unix and {name} cannot be used together", "keep one of them")
+        return Route(overrides=tuple(map(parse_override, given.resolve)), proxy=parse_proxy(proxy))
+    given.refuse_beside("--unix", "resolve", "local_address", "proxy")
     return Route(unix=socket_path(unix, "--unix"))
 
 

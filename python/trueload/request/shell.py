@@ -75,19 +75,14 @@ def _escaped(character: str) -> str:
 def _next_quote(command: str, at: int, quote: str) -> str:
     """The open quote after this character. Raises ``ValueError`` for what is more than text."""
     character = command[at]
-    if quote:
-        if quote == '"' and (found := _VARIABLE.match(command, at)):
-            raise ValueError(
-                f"{_shown(command, found.start())} would be replaced by a shell, and no shell"
-                " runs here"
-            )
-        return "" if character == quote else quote
-    if character in "'\"":
-        return character
-    if found := _VARIABLE.match(command, at):
+    if quote != "'" and (found := _VARIABLE.match(command, at)):
         raise ValueError(
             f"{_shown(command, found.start())} would be replaced by a shell, and no shell runs here"
         )
+    if quote:
+        return "" if character == quote else quote
+    if character in "'\"":
+        return character
     if character in _OPERATORS:
         raise ValueError(f"an unquoted '{character}' ends it in a shell")
     if character == "\n" and command[at:].strip():

@@ -48,15 +48,7 @@ def parse_timed(line: str) -> RecordedRequest:
         asked = parse_asked(method, url or path or "")
     except UnsendableError as error:
         FORMAT.refuse(f"it has {error}")
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host.lower(),
-        path=asked.path,
-        headers=asked.with_user(clean_headers(headers)),
-        body=body,
-        whole=whole,
-    )
+    return asked.recorded(at_ns, clean_headers(headers), body=body, whole=whole)
 
 
 def _at(value: Any) -> tuple[int, bool]:

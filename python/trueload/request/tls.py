@@ -13,7 +13,7 @@ from typing import Literal
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input, text_of
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.request_options import TlsOptions
 from trueload.request.url import Url
 from trueload.request.values import Tls
@@ -39,8 +39,7 @@ def make_tls(endpoint: Url, given: TlsOptions) -> Tls | None:
                 f"write it as {endpoint.scheme}s://…",
             )
         return None
-    if given.cacert is not None and given.insecure:
-        raise UserError("--cacert and --insecure cannot be used together", "keep one of them")
+    refuse_beside("--cacert", {"--insecure": given.cacert is not None and given.insecure})
     issuers = None if given.cacert is None else read_certificates(given.cacert, "--cacert")
     trust: Literal["system", "given", "anybody"] = "system" if issuers is None else "given"
     named = given.cert is not None or given.key is not None

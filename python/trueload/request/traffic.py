@@ -71,8 +71,9 @@ class Traffic:
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that the requests name, with their values. Raises ``UserError``."""
-        opening = () if self.exchange is None else self.exchange.requests
-        return environment_of([*opening, *(request for request, _ in self.pairs)], environ)
+        opening = None if self.exchange is None else self.exchange.opening
+        sent = [request for request, _ in self.pairs]
+        return environment_of(sent if opening is None else [opening, *sent], environ)
 
     @property
     def shown_urls(self) -> tuple[str, ...]:

@@ -102,6 +102,14 @@ class Client:
             raise ClientError("it has ended, but leaves processes running")
         return self.processes.exits[0].code if self.processes.exits else None
 
+    def finish_well(self) -> None:
+        """End its input, and check that it ends well. Raises ``ClientError``."""
+        if self.finish() != 0:
+            how = self.processes.exits[0] if self.processes.exits else "no exit code"
+            raise ClientError(
+                f"it must end with exit code 0 when its input is closed, but ended with {how}"
+            )
+
     def _refuse_unasked(self) -> None:
         if self._pending:
             raise ClientError(f"it wrote to its output without being asked: {self._said()}")

@@ -31,7 +31,7 @@ from trueload.protocol.server_report import ServerReport
 from trueload.record.client import ClientTask, interval_ns
 from trueload.record.core_latency import core_latency_of, pair_of
 from trueload.runner.build import Build
-from trueload.runner.client import Client, ClientError, running_client
+from trueload.runner.client import Client, running_client
 from trueload.runner.client_peers import SELF_SIGNED
 from trueload.runner.cpus import Layout
 from trueload.runner.trials import kept_off
@@ -75,15 +75,10 @@ class ClientLoad:
     keep_alive: bool = True
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
-        return ClientSetup(
-            url=f"{scheme}://{authority}/wait/{self.wait_ms}",
-            concurrency=self.concurrency,
-            pools=self.pools,
-            pool_size=self.pool_size,
-            timeout_ms=self.timeout_ms,
-            pipelining=self.streams or 1,
-            keep_alive=self.keep_alive,
-        )
+        same = ClientSetup.model_fields.keys() & vars(self).keys()
+        told = {name: getattr(self, name) for name in same}
+        url = f"{scheme}://{authority}/wait/{self.wait_ms}"
+        return ClientSetup(url=url, pipelining=self.streams or 1, **told)
 
 
 def requests_for(rate_per_s: float, span_ns: int, concurrency: int) -> int:
@@ -195,15 +190,6 @@ class ClientSession:
             environment=read_environment(self.engine.hello.version),
             cpu_distance=core_latency_of(self._pair, before_ns, after_ns),
         )
-
-    def finish(self) -> None:
-        """End the client's input, and check that the client ends well."""
-        if self.client.finish() != 0:
-            ends = self.client.processes.exits
-            how = ends[0] if ends else "no exit code"
-            raise ClientError(
-                f"it must end with exit code 0 when its input is closed, but ended with {how}"
-            )
 
     def _warm_up(self, number: int) -> None:
         self._seen()

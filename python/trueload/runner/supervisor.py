@@ -28,7 +28,8 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 READ_BYTES = 1 << 20
 TAIL_BYTES = 64 * 1024
-KILL_ROUNDS_MAX = 200  # of 10 ms: do not wait longer for a process in uninterruptible sleep
+SHORT_WAIT_S = 0.01
+KILL_ROUNDS_MAX = 200  # short waits: do not wait longer for a process in uninterruptible sleep
 
 
 def prctl(option: int, value: int) -> None:
@@ -171,15 +172,10 @@ class Supervisor:
 
     def watch(self) -> float:
         """Wait until told to stop; return the grace in seconds, 0 if the runner has gone."""
-        while True:
-            for key, _ in self.events.select():
-                if key.data == "output":
-                    self.drain()
-                elif key.data == "child":
-                    self.reap()
-                else:
-                    line = os.read(0, 4096)
-                    return float(line.split()[1]) if line.startswith(b"stop") else 0.0
+        while not self.wait():
+            pass
+        line = os.read(0, 4096)
+        return float(line.split()[1]) if line.startswith(b"stop") else 0.0
 
     def drain(self) -> None:
         try:
@@ -211,7 +207,7 @@ class Supervisor:
         if grace_s > 0:
             self.signal_all(signal.SIGTERM)
         while descendants(os.getpid()) and time.monotonic() < deadline:
-            if self.wait_a_little():
+            if self.wait(SHORT_WAIT_S):
                 break
         if 0 in self.events.get_map():
             self.events.unregister(0)
@@ -221,12 +217,12 @@ class Supervisor:
                 break
             self.kill_group()
             self.signal_all(signal.SIGKILL)
-            self.wait_a_little()
+            self.wait(SHORT_WAIT_S)
         self.drain()
 
-    def wait_a_little(self) -> bool:
-        """Wait up to 10 ms; return True if the runner has gone or asks to stop at once."""
-        for key, _ in self.events.select(0.01):
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for something to do; return whether the runner has gone, or has a word for us."""
+        for key, _ in self.events.select(timeout_s):
             if key.data == "output":
                 self.drain()
             elif key.data == "child":
@@ -242,11 +238,9 @@ class Supervisor:
 
     def kill_group(self) -> None:
         if self.orders["cgroup"]:
-            try:
-                with open(os.path.join(self.orders["cgroup"], "cgroup.kill"), "w") as file:
-                    file.write("1")
-            except OSError:
-                pass
+            path = os.path.join(self.orders["cgroup"], "cgroup.kill")
+            with contextlib.suppress(OSError), open(path, "w") as file:
+                file.write("1")
 
 
 def main() -> None:

@@ -118,10 +118,10 @@ def _converse(talk: Conversation, setup: ClientSetup, client: Client) -> list[Cl
     client.send(setup.model_dump_json())
     answer = parse_answer(client.receive(client.ready_s))
     if isinstance(answer, Unsupported):
-        _end(client)
+        client.finish_well()
         return answer
     claims = [_order(talk, number, client) for number in talk.go]
-    _end(client)
+    client.finish_well()
     return claims
 
 
@@ -143,15 +143,6 @@ def _patience_s(talk: Conversation, number: int) -> float:
     turns = -(-number // min(talk.concurrency, talk.pools * talk.pool_size))
     each_ms = talk.timeout_ms if talk.peer in ("silent", "reset") else talk.wait_ms
     return GO_S + turns * each_ms / 1000
-
-
-def _end(client: Client) -> None:
-    code = client.finish()
-    if code != 0:
-        raise ClientError(
-            "it must end with exit code 0 when its input is closed, but ended with"
-            f" {client.processes.exits[0]}"
-        )
 
 
 def _refuse(refusal: Refusal, client: Client) -> None:

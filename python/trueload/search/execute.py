@@ -30,11 +30,6 @@ from trueload.search.judge import (
 from trueload.trial.spec import TrialSpec, open_load
 
 Axis = Literal["rate", "connections", "clients"]
-UNITS: dict[Axis, str] = {
-    "rate": "requests/s",
-    "connections": "connections",
-    "clients": "clients",
-}
 
 RATE_START, RATE_FLOOR, RATE_CEILING = 1_000.0, 1.0, 10_000_000.0
 CONNECTIONS_START, CONNECTIONS_FLOOR, CONNECTIONS_CEILING = 8.0, 1.0, 1_000_000.0
@@ -63,7 +58,9 @@ class SearchPlan:
     @property
     def unit(self) -> str:
         """The unit of the load: ``requests/s``, ``sessions/s``, ``connections`` or ``clients``."""
-        return "sessions/s" if self.of_sessions and self.axis == "rate" else UNITS[self.axis]
+        if self.axis != "rate":
+            return self.axis
+        return "sessions/s" if self.of_sessions else "requests/s"
 
 
 @dataclass(frozen=True)
@@ -149,9 +146,7 @@ def search(
         record = measure(following, _length(plan, following, taken))
         taken.append(take(plan, following, record, taken))
         yield taken[-1]
-        if _never_began(taken):
-            return
-        if _ends_by_loss(plan, record):
+        if _never_began(taken) or _ends_by_loss(plan, record):
             return
 
 

@@ -66,13 +66,17 @@ def client_figures(record: Record) -> ClientFigures | None:
     )
 
 
+def known(some: Sequence[object], name: str) -> list[Any]:
+    """The values of one attribute, as far as they are known."""
+    values = (getattr(each, name) for each in some)
+    return [value for value in values if value is not None]
+
+
 def together(some: Sequence[ClientFigures]) -> ClientFigures | None:
     """Combine several repetitions: maxima of peaks, sums of counts, and medians of the rest."""
     if not some:
         return None
     found: dict[str, Any] = {}
     for each in fields(ClientFigures):
-        values = [getattr(one, each.name) for one in some]
-        known = [value for value in values if value is not None]
-        found[each.name] = COMBINED.get(each.name, repetitions.median)(known)
+        found[each.name] = COMBINED.get(each.name, repetitions.median)(known(some, each.name))
     return ClientFigures(**found)

@@ -47,29 +47,16 @@ class ClientTrials:
         self, trial: Trial, subject: Subject, built: Build, layout: Layout
     ) -> TrialResult | TrialFailure:
         """Run one repetition. Raises ``UserError``, ``OSError``, ``BuildError`` for our side."""
-        with self.watch() as on_progress:
-            return self._measure(trial, subject, built, layout, on_progress)
-
-    def _measure(
-        self,
-        trial: Trial,
-        subject: Subject,
-        built: Build,
-        layout: Layout,
-        on_progress: OnClientProgress | None,
-    ) -> TrialResult | TrialFailure:
         try:
-            session = self._at_work(trial.cell, subject, built, layout, on_progress)
+            with self.watch() as on_progress:
+                session = self._at_work(trial.cell, subject, built, layout, on_progress)
+                record = make_client_record(session.measure())
         except UnsupportedError as why:
             self.close()
             return TrialFailure(str(why), "", unsupported=True)
         except StartError as error:
             self.close()
             return TrialFailure(f"it cannot be started: {error}", "")
-        except (ClientError, ValueError, EngineError) as error:
-            return self._failed(error)
-        try:
-            record = make_client_record(session.measure())
         except (ClientError, ValueError, EngineError) as error:
             return self._failed(error)
         last = any(trial.repetition == numbers[-1] for numbers in rounds(self.plan))
@@ -123,7 +110,7 @@ class ClientTrials:
     def _end(self, session: ClientSession) -> str | None:
         """End the process after the last repetition of a round; return its fault, if any."""
         try:
-            session.finish()
+            session.client.finish_well()
         except (ClientError, OSError) as fault:
             return str(fault)
         finally:
@@ -138,14 +125,9 @@ def client_load(plan: SuitePlan, cell: Cell) -> ClientLoad:
     assert isinstance(plan.stop, Duration)
     warmup_ns = plan.warmup.ns if isinstance(plan.warmup, Duration) else 0
     return ClientLoad(
-        pools=pools.pools,
-        pool_size=pools.pool_size,
-        concurrency=pools.concurrency,
+        **dict(pools),
         wait_ms=wait_ms,
         timeout_ms=max(1, plan.timeout_ns // NS_PER_MS),
-        files=pools.files,
         span_ns=plan.stop.ns,
         warmup_ns=warmup_ns,
-        streams=pools.streams,
-        max_streams=pools.max_streams,
     )

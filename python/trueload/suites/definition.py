@@ -6,8 +6,8 @@ ones. Text becomes meaning here (durations, selects), once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,7 +28,7 @@ from trueload.protocol.load_options import (
     staged,
 )
 from trueload.protocol.model import Model, checked_by
-from trueload.protocol.option import Settings, name_of, options_of, read_texts
+from trueload.protocol.option import Settings, name_of, options_of, read_texts, within
 from trueload.protocol.windows import header_table_size, window_of_connection, window_of_stream
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.request.message import MESSAGE_BYTES_MAX
@@ -52,11 +52,6 @@ Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
 Report = Literal["table", "apachebench"]
 
 
-def _size(text: str) -> None:
-    if parse_size(text) > MESSAGE_BYTES_MAX:
-        raise ValueError(f"'{text}' is more than {MESSAGE_BYTES_MAX:,} bytes")
-
-
 def _limit(text: str) -> None:
     try:
         parse_condition(text, CLIENTS_LIMIT)
@@ -70,6 +65,7 @@ def _wait(text: str) -> None:
         raise ValueError(f"'{text}' is not a wait of whole milliseconds, from 1 ms to 60 s")
 
 
+_size = within(parse_size, 0, MESSAGE_BYTES_MAX, f"more than {MESSAGE_BYTES_MAX:,} bytes")
 Size = Annotated[str, checked_by(_size)]
 AskedPath = Annotated[str, Field(pattern=PATH_PATTERN)]
 Limit = Annotated[str, checked_by(_limit)]
@@ -133,6 +129,12 @@ class Axes(Model):
         if any(later <= earlier for earlier, later in pairwise(self.idle)):
             raise ValueError("the steps of idle must rise, like [0, 1000, 5000]")
         return self
+
+
+def combined(axes: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values of axes, by name; the last axis turns fastest."""
+    for values in product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
 
 
 class PublishedRow(Model):

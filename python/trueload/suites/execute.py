@@ -464,7 +464,6 @@ def done_trials(store: Store, run: Run) -> Iterator[tuple[str, str | None]]:
             yield row.key, row.labels.get("subject") if measured else None
 
 
-def changed_subjects(plan: SuitePlan, now: Sequence[tuple[str, str]]) -> list[str]:
+def changed_subjects(plan: SuitePlan, digests: Mapping[str, str]) -> list[str]:
     """Names of the plan's subjects whose digest is another now, or that have gone. Pure."""
-    digests = dict(now)
     return [s.name for s in plan.subjects if digests.get(s.name) != s.digest]

@@ -18,7 +18,7 @@ from trueload.record.bound import middle_estimate
 from trueload.record.memory import growth_text
 from trueload.record.schema import Generator, Record, Server, Verdict
 from trueload.record.turn import read_turn
-from trueload.suites.client_figures import ClientFigures, client_figures
+from trueload.suites.client_figures import ClientFigures, client_figures, known
 from trueload.suites.client_figures import together as clients_together
 from trueload.suites.states import UNKNOWN, State, state_of
 from trueload.units import NS_PER_MS
@@ -239,20 +239,11 @@ MEDIANS = ("ok_per_s", "bytes_per_s", "ratio", "cpu_share", "p50_ours_ms", "p99_
 def together(some: Sequence[Figures]) -> Figures:
     """What several repetitions come to, at least one. Pure."""
 
-    def known(name: str) -> list[float]:
-        values = (getattr(each, name) for each in some)
-        return [value for value in values if value is not None]
-
-    carried = [each.carried for each in some if each.carried is not None]
-
-    def of_latency(name: str) -> list[int]:
-        values = (getattr(each.latency, name) for each in some)
-        return [value for value in values if value is not None]
-
+    carried, latencies = known(some, "carried"), [each.latency for each in some]
     times = {name: _median_time(name, some) for name in (BOUNDED if carried else SHOWN_RANKS)}
-    peak = repetitions.median(known("peak_rss_bytes"))
+    peak = repetitions.median(known(some, "peak_rss_bytes"))
     by_rate = sorted(some, key=lambda each: each.ok_per_s or 0.0)
-    medians: dict[str, float | None] = {name: repetitions.median(known(name)) for name in MEDIANS}
+    medians = {name: repetitions.median(known(some, name)) for name in MEDIANS}
     return replace(
         some[-1],
         record_id="",
@@ -260,13 +251,13 @@ def together(some: Sequence[Figures]) -> Figures:
         failed_checks=(),
         reasons=(),
         lower_bound=any(each.lower_bound for each in some),
-        response_bytes=next(reversed([int(size) for size in known("response_bytes")]), None),
+        response_bytes=next(reversed(known(some, "response_bytes")), None),
         requests=sum(each.requests for each in some),
         errors=sum(each.errors for each in some),
         answers=sum(each.answers for each in some),
         latency=stats.Distribution(
-            min=min(of_latency("min"), default=None),
-            max=max(of_latency("max"), default=None),
+            min=min(known(latencies, "min"), default=None),
+            max=max(known(latencies, "max"), default=None),
             **{name: ns for name, (ns, _) in times.items()},  # type: ignore[arg-type]
         ),
         latency_at_least=tuple(name for name, (ns, above) in times.items() if above and ns),
@@ -285,7 +276,7 @@ def together(some: Sequence[Figures]) -> Figures:
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
         accounts={each.name: _middle(each, some, by_rate) for each in IN_SUITES},
         estimate_per_s=middle_estimate((each.estimate_per_s, each.ok_per_s) for each in some),
-        client=clients_together([each.client for each in some if each.client is not None]),
+        client=clients_together(known(some, "client")),
         **medians,  # type: ignore[arg-type]
     )
 
@@ -294,24 +285,18 @@ def _middle(account: Account, some: Sequence[Figures], by_rate: Sequence[Figures
     """What stands for an account in several repetitions."""
     if account.middle is None:
         return by_rate[(len(some) - 1) // 2].accounts.get(account.name)
-    found = [each.accounts.get(account.name) for each in some]
-    known = [each for each in found if each is not None]
-    return account.middle(known) if known else None
+    found = [kept for each in some if (kept := each.accounts.get(account.name)) is not None]
+    return account.middle(found) if found else None
 
 
 def _carried_together(some: Sequence[BroadcastCapacity]) -> BroadcastCapacity | None:
-    def middle(name: str) -> float | None:
-        values = [getattr(each, name) for each in some]
-        return repetitions.median([value for value in values if value is not None])
-
     if not some:
         return None
+    names = ("above", "deliveries_per_s", "bytes_per_connection")
     return BroadcastCapacity(
-        clients=middle("clients") or 0.0,
-        above=middle("above"),
-        deliveries_per_s=middle("deliveries_per_s"),
+        clients=repetitions.median(known(some, "clients")) or 0.0,
         lost=sum(each.lost or 0 for each in some),
-        bytes_per_connection=middle("bytes_per_connection"),
+        **{name: repetitions.median(known(some, name)) for name in names},
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trueload.protocol.model import Model
-from trueload.suites.definition import Axes
+from trueload.suites.definition import Axes, combined
 from trueload.units import counted
 
 
@@ -40,13 +40,11 @@ def planned_http(
 
     ``streams`` of the command line replaces that of the block.
     """
-    axes = product(
-        block.tls or (False,),
-        block.path or ("",),
-        (streams or block.streams or (1,)) if http2 else (None,),
-    )
-    for tls, path, count in axes:
-        made = PlannedHttp(streams=count, tls=tls, path=path)
+    axes: dict[str, Sequence[Any]] = {"tls": block.tls or (False,), "path": block.path or ("",)}
+    if http2:
+        axes["streams"] = streams or block.streams or (1,)
+    for each in combined(axes):
+        made = PlannedHttp(**each)
         yield None if made == PlannedHttp() else made
 
 

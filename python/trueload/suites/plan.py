@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import Any
 
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
@@ -23,7 +24,7 @@ from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract, Contract
 from trueload.subjects.manifest import Cores, Subject
 from trueload.suites.changes import Changes, check_role
-from trueload.suites.definition import Axes, PublishedTable, Report, Suite
+from trueload.suites.definition import Broadcast, PublishedTable, Report, Suite, combined
 from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
 from trueload.suites.ranks import REPETITIONS_MIN
@@ -76,6 +77,12 @@ class PlannedBroadcast(Model):
     padding_bytes: int
     steps: int | None
     """Null for as many as it takes."""
+
+    @classmethod
+    def of(cls, written: Broadcast) -> PlannedBroadcast:
+        """As a suite has it."""
+        same = written.model_dump(exclude={"padding"})
+        return cls(**same, padding_bytes=parse_size(written.padding))
 
 
 class PlannedLoad(Model):
@@ -300,7 +307,7 @@ def make_plan(
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
     axes = {"--connections": changes.connections, "--rate": changes.rate_per_s}
     window = plan_window(suite, changes.window, axes)
-    loads = tuple(_loads(suite, changes, window.stages))
+    loads = tuple(dict.fromkeys(_loads(suite, changes, window.stages)))
     if changes.window.gave("arrivals") and not any(load.is_open for load in loads):
         raise UserError("--arrivals is for an open loop", "add --rate")
     return SuitePlan(
@@ -321,7 +328,7 @@ def make_plan(
         share_cpus=changes.share_cpus,
         port=changes.port,
         published_tables=suite.published_tables,
-        broadcast=_broadcast(suite),
+        broadcast=None if suite.broadcast is None else PlannedBroadcast.of(suite.broadcast),
         report=suite.report,
         client_wait_ms=None
         if suite.clients is None
@@ -332,28 +339,15 @@ def make_plan(
     )
 
 
-def _broadcast(suite: Suite) -> PlannedBroadcast | None:
-    found = suite.broadcast
-    if found is None:
-        return None
-    return PlannedBroadcast(
-        limit=found.limit,
-        concurrent=found.concurrent,
-        padding_bytes=parse_size(found.padding),
-        steps=found.steps,
-    )
-
-
 def _first(changed: int | None, otherwise: int) -> int:
     return otherwise if changed is None else changed
 
 
 def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iterator[PlannedLoad]:
-    """Every combination of each block, once; an axis that was given replaces the suite's."""
+    """Every combination of each block; an axis that was given replaces the suite's."""
     if suite.clients is not None:
         yield from _client_loads(suite, changes)
         return
-    seen = set()
     for block in suite.loads:
         rates: Sequence[float | None] = (
             changes.rate_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
@@ -361,50 +355,25 @@ def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iter
         numbers = changes.connections or block.connections
         if stages is not None:
             rates, numbers = (None,), (stages.connections,) if stages.connections else numbers
-        axes = product(
-            changes.cores or block.cores,
-            changes.pipeline or block.pipeline,
-            numbers,
-            rates,
-            (None,) if changes.close is not None else block.close or (None,),
-            tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
-        )
-        for cores, pipeline, connections, rate_per_s, close, http in axes:
-            load = PlannedLoad(
-                connections=connections,
-                pipeline=pipeline,
-                cores=cores,
-                rate_per_s=rate_per_s,
-                broadcast=suite.broadcast is not None,
-                close=close,
-                idle=block.idle,
-                http=http,
-                stages=stages,
-            )
-            if load not in seen:
-                seen.add(load)
-                yield load
+        axes: dict[str, Sequence[Any]] = {
+            "cores": changes.cores or block.cores,
+            "pipeline": changes.pipeline or block.pipeline,
+            "connections": numbers,
+            "rate_per_s": rates,
+            "close": (None,) if changes.close is not None else block.close or (None,),
+            "http": tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
+        }
+        is_broadcast = suite.broadcast is not None
+        for each in combined(axes):
+            yield PlannedLoad(**each, broadcast=is_broadcast, idle=block.idle, stages=stages)
 
 
 def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
     """The same for clients."""
-    seen = set()
-    blocks: Sequence[Axes] = suite.full if changes.full else suite.loads
-    for block in blocks:
-        found = planned_pools(
-            block,
-            changes.pools,
-            changes.pool_size,
-            changes.concurrency,
-            changes.streams,
-            suite.files,
-            http2=suite.http2 is not None,
-        )
+    for block in suite.full if changes.full else suite.loads:
+        found = planned_pools(block, changes, suite.files, http2=suite.http2 is not None)
         for cores, pools in product(changes.cores or block.cores, found):
-            load = PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)
-            if load not in seen:
-                seen.add(load)
-                yield load
+            yield PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)
 
 
 def planned(subject: Subject, digest: str) -> PlannedSubject:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping
 
 from trueload.protocol.client import STREAMS
 from trueload.protocol.model import Model, left_out
 from trueload.runner.files import SPARE
-from trueload.suites.definition import Axes
+from trueload.suites.changes import Changes
+from trueload.suites.definition import Axes, combined
 from trueload.units import counted, format_count
 
 
@@ -57,56 +57,35 @@ class PlannedPools(Model):
 
 
 def planned_pools(
-    block: Axes,
-    pools: Sequence[int] | None,
-    pool_sizes: Sequence[int] | None,
-    concurrency: Sequence[int] | None,
-    streams: Sequence[int] | None,
-    files: int,
-    *,
-    http2: bool,
+    block: Axes, changes: Changes, files: int, *, http2: bool
 ) -> Iterator[PlannedPools]:
     """Yield every combination of a block; values of the command line replace the block's.
 
     `files` is the suite's limit, used if the block has none.
     """
-    no_streams = (0,)
-    axes = product(
-        block.files or (files,),
-        pools or block.pools,
-        pool_sizes or block.pool_size,
-        concurrency or block.concurrency,
-        (streams or block.streams or (1,)) if http2 else no_streams,
-        (block.max_streams or (STREAMS,)) if http2 else no_streams,
-    )
-    for limit, count, size, at_once, of_each, permitted in axes:
-        yield PlannedPools(
-            pools=count,
-            pool_size=size,
-            concurrency=at_once,
-            files=limit,
-            streams=of_each,
-            max_streams=permitted,
-        )
+    axes = {
+        "files": block.files or (files,),
+        "pools": changes.pools or block.pools,
+        "pool_size": changes.pool_size or block.pool_size,
+        "concurrency": changes.concurrency or block.concurrency,
+    }
+    if http2:
+        axes["streams"] = changes.streams or block.streams or (1,)
+        axes["max_streams"] = block.max_streams or (STREAMS,)
+    for each in combined(axes):
+        yield PlannedPools(**each)
 
 
 def pool_labels(load: PlannedPools) -> dict[str, str]:
     """Return the labels that the store keeps for a row of this load."""
-    over_http2 = {"streams": str(load.streams), "max_streams": str(load.max_streams)}
-    return {
-        "pools": str(load.pools),
-        "pool_size": str(load.pool_size),
-        "concurrency": str(load.concurrency),
-        "files": str(load.files or ""),
-        **(over_http2 if load.streams else {}),
-    }
+    return {name: str(value or "") for name, value in load if value or name == "files"}
 
 
 def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
     """Return the load of a row, from its labels in the store; None for servers."""
     if "pools" not in labels:
         return None
-    names = ("pools", "pool_size", "concurrency", "files", "streams", "max_streams")
+    names = PlannedPools.model_fields
     return PlannedPools(**{name: int(labels.get(name) or 0) for name in names})
 
 

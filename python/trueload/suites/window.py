@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from trueload.errors import UserError
 from trueload.protocol.load_options import Arrivals, LoadOptions, StagesOf, staged
 from trueload.protocol.model import Model
-from trueload.protocol.option import flag_of
+from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.plan import Duration, Requests
 from trueload.suites.definition import Suite
-from trueload.trial.spec import Load, most_connections, staged_load
+from trueload.trial.spec import Load, most_connections, staged_load, stop_of
 from trueload.units import NS_PER_S, Ramp, format_stages
 
 # Each says when a trial ends, so that only one is given.
@@ -69,7 +69,7 @@ def plan_window(suite: Suite, given: LoadOptions, axes: Mapping[str, object]) ->
         raise UserError(f"{stops[0]} is not for a suite of broadcasts", "use --requests")
     if window.stages is not None:
         return _staged(suite, given, window.stages, window.stages_of, axes)
-    stop = _stop(window)
+    stop = stop_of(window)
     return Window(stop, _warmup(suite, given, stop), None)
 
 
@@ -81,21 +81,12 @@ def _staged(
     except ValueError as error:
         raise UserError(f"--stages {error}", "write for example '10s@1k,30s@1k..20k'") from None
     excluded = "--connections" if of == "connections" else "--rate"
-    if axes[excluded] is not None:
-        raise UserError(
-            f"{excluded} and stages of it cannot be used together",
-            "give one of them; --duration replaces the stages of a suite",
-        )
+    hint = "give one of them; --duration replaces the stages of a suite"
+    refuse_beside(excluded, {"stages of it": axes[excluded] is not None}, hint)
     stop = Duration(ns=sum(ramp.ns for ramp in ramps))
     # A ramp that begins at 0 has nothing to warm up with.
     warmup = _warmup(suite, given, stop, prime=False) if ramps[0].first else None
     return Window(stop, warmup, PlannedStages(text=format_stages(ramps), of=of))
-
-
-def _stop(window: LoadOptions) -> Duration | Requests:
-    if window.requests is not None:
-        return Requests(count=window.requests)
-    return Duration(ns=window.duration_ns)
 
 
 def _warmup(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trueload.assemble.observation import Observation
@@ -251,25 +252,18 @@ class Session(Observer):
 
     def _connect(self, engine: Engine | Fleet) -> bool:
         """Wait for the connections; return True if at least one was established."""
-        deadline = self._connect_deadline(self._generate.connections)
-        while self._seen.ready is None:
-            if self._interrupted(engine):
-                return False
-            message = engine.receive(min(POLL_S, seconds_left(deadline)))
-            self._refuse_shortage(message)
-            data = self._spec.traffic.data
+        data = self._spec.traffic.data
+        for message in self._connecting(engine, self._generate.connections):
             if isinstance(message, Error) and message.class_ == "data" and data:
                 raise data.refused(message.message)
             if isinstance(message, Error) and message.class_ == "plan":
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
                 )
-            if message is not None:
-                self._note(message)
-            elif seconds_left(deadline) == 0:
-                raise self._unconnected()
-            self._show(None)
-        return self._seen.ready.established > 0
+            self._note(message)
+            if self._seen.ready is not None:
+                return self._seen.ready.established > 0
+        return False
 
     def _join(self, engine: Engine | Fleet) -> bool:
         """Wait until as many connections are established as the window asks for. A phase that sends
@@ -280,21 +274,15 @@ class Session(Observer):
         nothing = {"id": f"{seen.window.id}, joining", "stop": Requests(count=0)}
         join = seen.window.model_copy(update=nothing)
         engine.send(join)
-        deadline = self._connect_deadline(count)
-        while seen.phase(join.id).measurement is None:
-            if self._interrupted(engine):
-                return False
-            message = engine.receive(min(POLL_S, seconds_left(deadline)))
-            self._refuse_shortage(message)
-            if message is not None and not isinstance(message, PhaseStarted | PhaseStopped):
+        for message in self._connecting(engine, count):
+            if not isinstance(message, PhaseStarted | PhaseStopped):
                 self._note(message)
             if isinstance(message, Done):
                 raise EngineError("engine", f"the engine ended by itself: {message.why}")
-            if message is None and seconds_left(deadline) == 0:
-                raise self._unconnected()
-            self._show(None)
-        seen.joined = seen.phase(join.id).measurement
-        return True
+            seen.joined = seen.phase(join.id).measurement
+            if seen.joined is not None:
+                return True
+        return False
 
     def _step(self, engine: Engine | Fleet, idle: int) -> bool:
         """Raise the idle connections to ``idle``, hold them, and sample the server's memory.
@@ -303,23 +291,34 @@ class Session(Observer):
         step = Step(idle=idle)
         self._seen.steps.append(step)
         engine.send(phase)
-        deadline = self._connect_deadline(spec.load.connections + idle) + STEP_NS / NS_PER_S
-        while step.measurement is None:
-            if self._interrupted(engine):
-                return False
-            message = engine.receive(min(POLL_S, seconds_left(deadline)))
-            self._refuse_shortage(message)
+        for message in self._connecting(engine, spec.load.connections + idle, STEP_NS):
             if isinstance(message, PhaseStopped):
                 step.server = self._tree.sample() if self._tree is not None else None
             elif isinstance(message, PhaseDone):
                 step.measurement = message.measurement
+                return True
             elif isinstance(message, Error | Done):
                 self._note(message)
                 raise EngineError("engine", "the engine ended before its window")
-            elif message is None and seconds_left(deadline) == 0:
+            elif isinstance(message, Tick):
+                self._show(message)
+        return False
+
+    def _connecting(
+        self, engine: Engine | Fleet, connections: int, more_ns: int = 0
+    ) -> Iterator[FromEngine]:
+        """Yield what the engine says while it opens so many connections, until the user asks for
+        the end. Raises ``EngineError`` if it takes too long, ``ShortageError`` if it cannot."""
+        deadline = self._connect_deadline(connections) + more_ns / NS_PER_S
+        while not self._interrupted():
+            message = engine.receive(min(POLL_S, seconds_left(deadline)))
+            self._refuse_shortage(message)
+            if message is not None:
+                yield message
+            elif seconds_left(deadline) == 0:
                 raise self._unconnected()
-            self._show(message if isinstance(message, Tick) else None)
-        return True
+            if not isinstance(message, Tick):
+                self._show(None)
 
     def _connect_deadline(self, connections: int) -> float:
         """Return the time by which ``connections`` connections must have been tried."""
@@ -371,7 +370,7 @@ class Session(Observer):
         seen = self._seen
         received_late = 0
         while not seen.interrupted and seen.phase(seen.window.id).measurement is None:
-            if self._interrupted(engine):
+            if self._interrupted():
                 return
             asked = time.monotonic()
             message = engine.receive(0.0 if received_late else POLL_S)
@@ -433,7 +432,7 @@ class Session(Observer):
             if isinstance(message, Done):
                 return
 
-    def _interrupted(self, engine: Engine | Fleet) -> bool:
+    def _interrupted(self) -> bool:
         if self._interrupt is None or not self._interrupt.requested:
             return False
         self._seen.interrupted = True

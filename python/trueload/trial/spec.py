@@ -15,7 +15,7 @@ from trueload.places import EngineHost
 from trueload.places.late_hosts import LateHosts
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions
-from trueload.protocol.load_options import StagesOf
+from trueload.protocol.load_options import LoadOptions, StagesOf
 from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Phase, Requests, Spacing, Stage
 from trueload.protocol.tick import Tick
 from trueload.record.schema import NO_CLAIM, Claim, Record
@@ -29,6 +29,13 @@ CLOSED = Closed.model_construct()
 PHASES = ("connect", "warm-up", "window", "drain", "ended")
 """The phases of a trial, by the names that ``Progress`` uses."""
 CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES
+
+
+def stop_of(given: LoadOptions) -> Duration | Requests:
+    """Return when to stop, without stages."""
+    if given.requests is not None:
+        return Requests(count=given.requests)
+    return Duration(ns=given.duration_ns)
 
 
 def open_load(
@@ -66,10 +73,8 @@ def make_stage(ns: int, first: float, last: float) -> Stage:
 def warmup_load(load: LoadPlan, warmup: Duration | Requests) -> LoadPlan:
     """Return the load of a warm-up: the load at the window's start, held for the whole warm-up."""
     ns = warmup.ns if isinstance(warmup, Duration) else DURATION_NS_MAX
-    if isinstance(load, Open) and load.arrivals == "recorded":
-        return load.model_copy(update={"stages": (_held(load.stages[0], ns),), "from_ns": 0})
     if isinstance(load, Open):
-        return load.model_copy(update={"stages": (_held(load.stages[0], ns),)})
+        return load.model_copy(update={"stages": (_held(load.stages[0], ns),), "from_ns": 0})
     if isinstance(load, Closed) and load.active:
         return Closed(active=(_held(load.active[0], ns),))
     return load

@@ -86,11 +86,16 @@ class Plot:
 
 def plot_records(records: Iterable[Record], what: str) -> Plot:
     """Return a chart of trials, with a line for each. Raises ``UserError``."""
+    return _plot({f"trial {number}": record for number, record in enumerate(records, 1)}, what)
+
+
+def _plot(records: Records, what: str, *others: str) -> Plot:
+    """One of ``CHARTS``; ``others`` would have been plots, too."""
     if what not in CHARTS:
-        raise UserError(f"there is no plot '{what}'", f"it is one of {', '.join(CHARTS)}")
-    named = {f"trial {number}": record for number, record in enumerate(records, 1)}
+        known = ", ".join((*others, *CHARTS))
+        raise UserError(f"there is no plot '{what}'", f"it is one of {known}")
     chart_of, needs = CHARTS[what]
-    return _made(chart_of(named), needs)
+    return _made(chart_of(records), needs)
 
 
 def plot_pairs(paired: PairedTrials, what: str) -> Plot:
@@ -99,12 +104,8 @@ def plot_pairs(paired: PairedTrials, what: str) -> Plot:
     if what == "ratios":
         drawn = ratios("", paired.ratios, "B / A")
         return _made(drawn, "no ratio is known")
-    if what not in CHARTS:
-        known = ", ".join(("ratios", *CHARTS))
-        raise UserError(f"there is no plot '{what}'", f"it is one of {known}")
-    sides = {"A": paired.of_side("a"), "B": paired.of_side("b")}
-    chart_of, needs = CHARTS[what]
-    return _made(chart_of({name: _middle(found) for name, found in sides.items()}), needs)
+    sides = {"A": _middle(paired.of_side("a")), "B": _middle(paired.of_side("b"))}
+    return _plot(sides, what, "ratios")
 
 
 def _middle(records: Sequence[Record]) -> Record:

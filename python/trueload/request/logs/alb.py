@@ -11,7 +11,6 @@ import re
 from trueload.request.logs.line import (
     QUOTED,
     LineFormat,
-    NoLineError,
     Parser,
     headers_of,
     plain,
@@ -36,27 +35,17 @@ _CREATED = re.compile(rf' ({_TIME}) "', re.ASCII)
 
 
 def parse_alb(line: str) -> RecordedRequest:
-    """Parse a line. Raises ``NoLineError`` and ``UnsendableError``."""
+    """Parse a line. Raises ``ValueError`` and ``UnsendableError``."""
     found = _LINE.match(line)
     if found is None:
-        raise NoLineError("not a line of a load balancer")
+        raise ValueError("not a line of a load balancer")
     kind, time, took, status, request, agent = found.groups()
     if kind in ("ws", "wss"):
         raise UnsendableError("a WebSocket")
     asked = parse_request_line(plain(request))
-    try:
-        at_ns, whole = _time(kind, time, took, line[found.end() :])
-    except ValueError:
-        raise NoLineError("no time that can be read") from None
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host.lower(),
-        path=asked.path,
-        headers=asked.with_user(headers_of([("User-Agent", plain(agent))])),
-        status=status_of(status),
-        whole=whole,
-    )
+    at_ns, whole = _time(kind, time, took, line[found.end() :])
+    headers = headers_of([("User-Agent", plain(agent))])
+    return asked.recorded(at_ns, headers, status=status_of(status), whole=whole)
 
 
 def _time(kind: str | None, time: str, took: str, rest: str) -> tuple[int, bool]:

@@ -12,7 +12,6 @@ from typing import Any
 
 from trueload.request.logs.line import (
     LineFormat,
-    NoLineError,
     Parser,
     headers_of,
     json_fields,
@@ -38,24 +37,22 @@ def is_caddy(fields: dict[str, Any]) -> bool:
 
 
 def parse_caddy(line: str) -> RecordedRequest | None:
-    """Parse a line; None for what is logged beside requests. Raises ``NoLineError`` and
+    """Parse a line; None for what is logged beside requests. Raises ``ValueError`` and
     ``UnsendableError``."""
     fields = json_fields(line)
     if not is_caddy(fields):
         if "request" in fields or "ts" not in fields:
-            raise NoLineError("no time and request by Caddy's names")
+            raise ValueError("no time and request by Caddy's names")
         return None
     request = fields["request"]
     if _LOST in str(request["uri"]):
         raise UnsendableError("bytes that the log has lost")
     asked = parse_asked(str(request["method"]), str(request["uri"]))
     at_ns, whole = _time(fields)
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host or str(request.get("host") or "").lower(),
-        path=asked.path,
-        headers=asked.with_user(headers_of(_headers(request.get("headers")))),
+    return asked.recorded(
+        at_ns,
+        headers_of(_headers(request.get("headers"))),
+        host=str(request.get("host") or ""),
         status=status_of(str(fields.get("status", ""))),
         whole=whole,
     )
@@ -75,17 +72,14 @@ def _time(fields: dict[str, Any]) -> tuple[int, bool]:
     took_ns = round(took * NS_PER_S) if isinstance(took, float) and 0 <= took < _S_MAX else 0
     if not isinstance(value, str):
         return _since_1970(value) - took_ns, False
-    try:
-        at_ns, whole = parse_iso(value.replace("/", "-"))
-    except ValueError:
-        raise NoLineError("no time that can be read") from None
+    at_ns, whole = parse_iso(value.replace("/", "-"))
     return (at_ns, whole) if whole else (at_ns - took_ns, whole)
 
 
 def _since_1970(value: Any) -> int:
     """A number as ns. It is in seconds unless it is too large for that: then in ms, and so on."""
     if not isinstance(value, int | float) or not 0 <= value < _S_MAX * NS_PER_S:
-        raise NoLineError("no time that can be read")
+        raise ValueError("no time that can be read")
     unit = NS_PER_S
     while value * unit >= _S_MAX * NS_PER_S:
         unit //= 1000

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from urllib.parse import unquote
 
-from trueload.request.logs.line import LineFormat, NoLineError, Parser, headers_of, status_of
+from trueload.request.logs.line import LineFormat, Parser, headers_of, status_of
 from trueload.request.recorded_request import RecordedRequest, parse_asked, parse_iso
 from trueload.units import NS_PER_S
 
@@ -35,14 +35,14 @@ class CloudFront:
         self._names: tuple[str, ...] = _FIRST
 
     def __call__(self, line: str) -> RecordedRequest | None:
-        """Parse a line; None for a comment. Raises ``NoLineError`` and ``UnsendableError``."""
+        """Parse a line; None for a comment. Raises ``ValueError`` and ``UnsendableError``."""
         if line.startswith("#"):
             self._names = _names_in(line) or self._names
             return None
         values = line.split("\t") if "\t" in line else line.split()
         fields = dict(zip(self._names, values, strict=False))
         if not fields.keys() >= _NEEDED:
-            raise NoLineError("too few fields")
+            raise ValueError("too few fields")
         target = fields["cs-uri-stem"]
         if (query := fields.get("cs-uri-query", "-")) != "-":
             target += f"?{query}"
@@ -53,15 +53,9 @@ class CloudFront:
             (name, _decoded(fields.get(f"cs({name})", "-")))
             for name in ("Referer", "User-Agent", "Cookie")
         )
-        return RecordedRequest(
-            at_ns=at_ns,
-            method=asked.method,
-            host=asked.host or (fields.get("cs(Host)", "") if named == "-" else named).lower(),
-            path=asked.path,
-            headers=asked.with_user(headers),
-            status=status_of(fields.get("sc-status", "")),
-            whole=whole,
-        )
+        host = fields.get("cs(Host)", "") if named == "-" else named
+        status = status_of(fields.get("sc-status", ""))
+        return asked.recorded(at_ns, headers, host=host, status=status, whole=whole)
 
 
 def _names_in(line: str) -> tuple[str, ...]:
@@ -75,10 +69,7 @@ def _time(fields: dict[str, str]) -> tuple[int, bool]:
     at_ms = fields.get("timestamp(ms)", "")
     if at_ms.isascii() and at_ms.isdigit():
         return int(at_ms[:15]) * (NS_PER_S // 1000), False
-    try:
-        return _second(f"{fields['date']}T{fields['time']}Z")
-    except ValueError:
-        raise NoLineError("no time that can be read") from None
+    return _second(f"{fields['date']}T{fields['time']}Z")
 
 
 _second = lru_cache(maxsize=16)(parse_iso)

@@ -11,7 +11,6 @@ from functools import lru_cache
 from trueload.request.logs.line import (
     QUOTED,
     LineFormat,
-    NoLineError,
     Parser,
     headers_of,
     plain,
@@ -31,26 +30,15 @@ _LINE = re.compile(
 
 
 def parse_line(line: str) -> RecordedRequest:
-    """Parse a line of either format. Raises ``NoLineError`` and ``UnsendableError``."""
+    """Parse a line of either format. Raises ``ValueError`` and ``UnsendableError``."""
     found = _LINE.match(line)
     if found is None:
-        raise NoLineError("not a line of an access log")
+        raise ValueError("not a line of an access log")
     time, request, status, referer, agent = found.groups()
-    try:
-        at_ns = common_time(time)
-    except ValueError:
-        raise NoLineError("not a time of an access log") from None
+    at_ns = common_time(time)
     asked = parse_request_line(plain(request))
     headers = headers_of((("Referer", plain(referer)), ("User-Agent", plain(agent))))
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host,
-        path=asked.path,
-        headers=asked.with_user(headers),
-        status=status_of(status),
-        whole=True,
-    )
+    return asked.recorded(at_ns, headers, status=status_of(status), whole=True)
 
 
 # Neighbouring lines have the same time.

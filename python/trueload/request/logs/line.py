@@ -19,8 +19,8 @@ from trueload.units import NS_PER_S
 
 Parser = Callable[[str], RecordedRequest | None]
 """Parses a line; None for one that belongs to the format, and is no request. Raises
-``NoLineError``, ``UnsendableError``, and ``UserError`` if the whole file is refused for the
-line."""
+``ValueError`` if it is none of the format, ``UnsendableError``, and ``UserError`` if the whole file
+is refused for the line."""
 
 Order = Literal["ends", "starts", "none"]
 """The order of lines: that of the requests' ends, of their starts, or none."""
@@ -28,10 +28,6 @@ Order = Literal["ends", "starts", "none"]
 QUOTED = r'"((?:[^"\\]|\\.)*)"'
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "v": "\v", "b": "\b"}
-
-
-class NoLineError(ValueError):
-    """A line is none of its format."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +69,7 @@ def _joined(text: str) -> str:
 
 def json_fields(line: str) -> dict[str, Any]:
     """Parse a line that is a JSON object. nginx writes ``\\xHH`` in it, which JSON does not have,
-    unless its format says ``escape=json``. Raises ``NoLineError``."""
+    unless its format says ``escape=json``. Raises ``ValueError``."""
 
     def in_json(found: re.Match[str]) -> str:
         byte = _byte(found[1][1:]) if len(found[1]) == 3 else ""
@@ -82,9 +78,9 @@ def json_fields(line: str) -> dict[str, Any]:
     try:
         fields = json.loads(_joined(_ESCAPED.sub(in_json, line)) if "\\x" in line else line)
     except (ValueError, RecursionError):
-        raise NoLineError("not JSON") from None
+        raise ValueError("not JSON") from None
     if not isinstance(fields, dict):
-        raise NoLineError("not an object")
+        raise ValueError("not an object")
     return fields
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from trueload.request.logs.common import common_time
 from trueload.request.logs.line import (
     LineFormat,
-    NoLineError,
     Parser,
     headers_of,
     json_fields,
@@ -38,11 +37,11 @@ def is_nginx(fields: dict[str, Any]) -> bool:
 
 
 def parse_nginx(line: str) -> RecordedRequest:
-    """Parse a line of JSON with nginx's variables. Raises ``NoLineError`` and
+    """Parse a line of JSON with nginx's variables. Raises ``ValueError`` and
     ``UnsendableError``."""
     fields = json_fields(line)
     if not is_nginx(fields):
-        raise NoLineError("no time and request by nginx's names")
+        raise ValueError("no time and request by nginx's names")
     return of_variables(
         {name: str(value) for name, value in fields.items() if not isinstance(value, dict | list)}
     )
@@ -52,7 +51,7 @@ def of_variables(
     texts: Mapping[str, str], time: Callable[[Mapping[str, str]], Time] | None = None
 ) -> RecordedRequest:
     """Return the request that variables describe; ``time`` says when it came, if they do not.
-    Raises ``NoLineError`` and ``UnsendableError``."""
+    Raises ``ValueError`` and ``UnsendableError``."""
     at_ns, whole = (time or _time)(texts)
     if "request" in texts:
         asked = parse_request_line(texts["request"])
@@ -63,12 +62,10 @@ def of_variables(
         asked = parse_asked(texts.get("request_method", "GET"), target)
     named = texts.get("http_host") or texts.get("host") or ""
     body = texts.get("request_body", "")
-    return RecordedRequest(
-        at_ns=at_ns,
-        method=asked.method,
-        host=asked.host or ("" if named == "-" else named.lower()),
-        path=asked.path,
-        headers=asked.with_user(headers_of(_headers(texts))),
+    return asked.recorded(
+        at_ns,
+        headers_of(_headers(texts)),
+        host="" if named == "-" else named,
         body=None if body in ("", "-") else body.encode("utf-8", "surrogateescape"),
         status=status_of(texts.get("status", "")),
         whole=whole,
@@ -98,7 +95,7 @@ def _time(texts: Mapping[str, str]) -> Time:
                 return parsers[name](texts[name])
             except (ValueError, IndexError):
                 continue
-    raise NoLineError("no time that can be read")
+    raise ValueError("no time that can be read")
 
 
 def _begin(line: str) -> Parser | None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from trueload.errors import UserError
-from trueload.request.logs.line import LineFormat, NoLineError, plain
+from trueload.request.logs.line import LineFormat, plain
 from trueload.request.logs.nginx import ASKED, TIMES, Time, of_variables
 from trueload.request.recorded_request import RecordedRequest, since_1970
 
@@ -96,10 +96,10 @@ class _Parser:
     clock: Callable[[str], Time] | None
 
     def __call__(self, line: str) -> RecordedRequest:
-        """Parse a line. Raises ``NoLineError`` and ``UnsendableError``."""
+        """Parse a line. Raises ``ValueError`` and ``UnsendableError``."""
         found = self.expression.match(line)
         if found is None:
-            raise NoLineError("not a line of the pattern")
+            raise ValueError("not a line of the pattern")
         texts: dict[str, str] = {}
         for name, text in zip(self.names, found.groups(), strict=True):
             texts.setdefault(name, plain(text))
@@ -110,7 +110,7 @@ class _Parser:
         try:
             return (self.clock or _no_clock)(texts["clock"])
         except (ValueError, OverflowError):
-            raise NoLineError("no time that can be read") from None
+            raise ValueError("no time that can be read") from None
 
 
 def _no_clock(text: str) -> Time:
