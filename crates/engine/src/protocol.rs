@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use trueload_meter::{
     Bin, Class, Counts, Datagrams, Deliveries, Early, EncodedTimes, Failed, FlowReport, Kinds,
-    Openings, Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, is_zero,
+    Messages, Openings, Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, is_zero,
 };
 use trueload_wire::account::Account;
 
@@ -36,7 +36,7 @@ pub use origins::{AddressPlan, OriginConnections, OriginPlan};
 pub use part::{CpuLooks, Machine, MachineShares, PartPlan, SharePlan};
 pub use replay::{RecordedRequest, ReplayPlan};
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetPlan};
-pub use scenario::{FromPlan, StepPlan, TakePlan, ThinkPlan};
+pub use scenario::{FromPlan, MessagePlan, MessagesPlan, StepPlan, TakePlan, ThinkPlan, UsersPlan};
 pub use server::{
     Concurrent, FaultsPlan, Http2Plan, Interval, ServePlan, Served, ServicePlan, Span,
 };
@@ -175,6 +175,12 @@ pub struct GeneratePlan {
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<StepPlan>,
+    /// In a conversation over WebSocket, messages that no step awaits are allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_unexpected: bool,
+    /// Texts of the server that are answered at once, as heartbeats are, and their answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<(String, String)>,
     /// Recorded traffic instead: each request is sent at its recorded time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayPlan>,
@@ -565,4 +571,7 @@ pub struct Measurement {
     /// Redirects that were followed; null if none may be followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Box<Redirects>>,
+    /// Messages of conversations over WebSocket; null for other loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Box<Messages>>,
 }

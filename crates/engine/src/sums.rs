@@ -129,6 +129,7 @@ pub(crate) fn measurement(
         streams: meter.streams,
         openings: meter.openings,
         redirects: meter.redirects,
+        messages: meter.messages,
     }
 }
 

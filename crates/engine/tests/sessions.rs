@@ -48,7 +48,12 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
     add(step("POST", "/login", &[], Some(body)), takes);
     add(step("GET", "/page/{repeat}", &own, None), Vec::new());
     add(step("POST", "/buy", &own, Some(b"")), Vec::new());
-    let pace = |repeat, ms| StepPace { repeat, think_least_ns: ms * MS, think_most_ns: ms * MS };
+    let pace = |repeat, ms| StepPace {
+        repeat,
+        think_least_ns: ms * MS,
+        think_most_ns: ms * MS,
+        ..StepPace::default()
+    };
     let paces = [pace(1, 0), pace(2, 10), pace(1, 0)];
     let rules = |idempotent| Rules { idempotent, ..Rules::default() };
     let target = |idempotent| {
@@ -64,6 +69,7 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
         requests: Arc::new(requests),
         follow: None,
         seed: 1,
+        run: 1,
         unix_time: Duration::ZERO,
         stream: None,
     }

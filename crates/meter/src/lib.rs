@@ -17,6 +17,7 @@ mod lazy;
 mod ledger;
 mod log;
 mod merge;
+mod messages;
 mod meter;
 mod openings;
 mod packed;
@@ -47,6 +48,7 @@ pub use ledger::{
 };
 pub use log::{Logged, RequestLog};
 pub use merge::Merge;
+pub use messages::Messages;
 pub use meter::{Answered, Meter};
 pub use openings::Openings;
 pub use packed::Packed;

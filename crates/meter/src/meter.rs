@@ -4,8 +4,8 @@
 //! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
-    Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Merge, Openings,
-    Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams, TARGETS_TRACKED_MOST,
+    Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Merge, Messages,
+    Openings, Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams, TARGETS_TRACKED_MOST,
     TargetMeter, TargetTrack, Times,
 };
 
@@ -89,6 +89,8 @@ pub struct Meter {
     pub openings: Option<Box<Openings>>,
     /// The redirects that were followed; none if they are not.
     pub redirects: Option<Box<Redirects>>,
+    /// The messages of conversations; none for other loads.
+    pub messages: Option<Box<Messages>>,
     failed: Tally<{ Class::ALL.len() }>,
     statuses: Tally<STATUSES>,
     recent: Recent,
@@ -254,8 +256,8 @@ impl Meter {
 crate::merged! {
     Meter: scheduled, issued, ok, stale, stale_resets, cancelled, reconnects, dropped, unended,
     idle_closed, bytes_in, bytes_out, permitted_ns, times, slots, datagrams, flow, backlog, targets,
-    sessions, kinds, early, streams, openings, redirects, failed, statuses; keeps: recent,
-    recent_service, reported, retracted, tracks, stalls
+    sessions, kinds, early, streams, openings, redirects, messages, failed, statuses; keeps:
+    recent, recent_service, reported, retracted, tracks, stalls
 }
 
 #[cfg(test)]

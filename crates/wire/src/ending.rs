@@ -56,6 +56,8 @@ pub enum Ending {
     TimeoutTotal,
     /// The answer is a stream, and its next part did not come in time.
     TimeoutStall,
+    /// The connection was not upgraded to a WebSocket.
+    WsHandshake,
     /// The answer violates the WebSocket protocol (RFC 6455).
     WsProtocol,
     /// A text message is not valid UTF-8.

@@ -114,6 +114,8 @@ impl Output {
 pub enum Timer {
     /// An answer that is a stream has stalled: its next part did not come in time.
     Stall,
+    /// A request may end without further input: the machine is to be given an empty one.
+    Due,
 }
 
 /// What a machine knows of its connection.
@@ -367,6 +369,17 @@ pub trait InOrder: Default {
     fn stalls_at_ns(&self) -> Option<u64> {
         None
     }
+
+    /// How the oldest request ends when that timer goes off.
+    fn stalled(&self) -> Ending {
+        Ending::TimeoutStall
+    }
+
+    /// See [`Timer::Due`].
+    #[inline]
+    fn is_due(&self) -> bool {
+        false
+    }
 }
 
 impl<M: InOrder> Exchange<M::Tag> for M {
@@ -423,6 +436,9 @@ impl<M: InOrder> Exchange<M::Tag> for M {
 
     #[inline]
     fn next_timer(&self) -> Option<(u64, Timer)> {
+        if self.is_due() {
+            return Some((0, Timer::Due));
+        }
         self.stalls_at_ns().map(|at_ns| (at_ns, Timer::Stall))
     }
 
@@ -430,15 +446,14 @@ impl<M: InOrder> Exchange<M::Tag> for M {
     fn handle_timer(
         &mut self,
         now_ns: u64,
-        timer: Timer,
+        _timer: Timer,
         _output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<M::Tag>),
     ) -> Disposition {
-        let Timer::Stall = timer;
         if self.stalls_at_ns().is_none_or(|at_ns| at_ns > now_ns) {
             return Disposition::Open;
         }
-        let (first, rest) = (Ending::TimeoutStall, Ending::TimeoutFirstByte);
+        let (first, rest) = (self.stalled(), Ending::TimeoutFirstByte);
         self.asked_mut().end_all(now_ns, first, rest, on_outcome);
         Disposition::Broken
     }

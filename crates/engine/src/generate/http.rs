@@ -1,13 +1,17 @@
 //! Makes the programs of a load over HTTP: the plan's version, with the plan's dialogue.
 
-use trueload_load::Places;
+use std::cell::Cell;
+
+use trueload_load::{Places, random};
+use trueload_wire::chance::Chance;
+use trueload_wire::websocket::conversation::{Manner, Shared};
 
 use super::programs::{Programs, Threads};
 use crate::blobs::Blobs;
 use crate::failure::Failure;
 use crate::generator::{
     Dialogue, Hops, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2, Plain, Protocol, Users,
-    Versions,
+    Versions, WebSocket,
 };
 use crate::protocol::GeneratePlan;
 use crate::{request, scenario};
@@ -16,6 +20,25 @@ impl Programs<'_> {
     /// Makes a program for each thread. Redirects and sessions are compiled once, for either version
     /// of HTTP. Plain requests are compiled for each, as they have to be fast.
     pub(super) fn http(&self, threads: &mut impl Threads) -> Result<(), Failure> {
+        if scenario::is_conversation(self.plan) {
+            let scenario = scenario::scenario(self.plan, self.blobs, self.unix_time)?;
+            let manner = Manner {
+                ignores: self.plan.ignore_unexpected,
+                replies: self.plan.replies.iter().cloned().collect(),
+            };
+            let (seed, own) = (self.plan.seed, Cell::new(0));
+            return self.each(threads, || {
+                let thread = self.plan.part.thread(own.replace(own.get() + 1));
+                let chance = Chance::new(random(seed, u64::from(thread), 0));
+                let run = scenario.script.stamps().then_some(scenario.run);
+                let web_socket = WebSocket::new(Shared::new(manner.clone(), run, chance));
+                OverEither::new(
+                    Versions::web_socket(web_socket),
+                    Users::new(scenario.clone()),
+                    false,
+                )
+            });
+        }
         if !self.plan.scenario.is_empty() {
             return self.version(threads, |plan, blobs, _| {
                 let scenario = scenario::scenario(plan, blobs, self.unix_time)?;

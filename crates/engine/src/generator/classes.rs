@@ -22,6 +22,7 @@ pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
         Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
         Ending::TimeoutTotal => Class::TimeoutTotal,
         Ending::TimeoutStall => Class::TimeoutStall,
+        Ending::WsHandshake => Class::WsHandshake,
         Ending::WsProtocol => Class::WsProtocol,
         Ending::WsPayload => Class::WsPayload,
         Ending::WsClosed => Class::WsClosed,

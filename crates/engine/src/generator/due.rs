@@ -7,7 +7,7 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, Timer};
 
 use super::Generator;
 use super::connection::ConnectionState;
-use super::protocol::Protocol;
+use super::protocol::{Protocol, Received};
 use super::slot::{Slot, Tag};
 
 impl<P: Protocol> Generator<P> {
@@ -87,6 +87,9 @@ impl<P: Protocol> Generator<P> {
 
     /// Handles a timer of the machine that has gone off.
     fn timer_went_off(&mut self, net: &mut impl Net, conn: Conn, timer: Timer) {
+        if timer == Timer::Due {
+            return self.handle_plain(net, conn, Received::Bytes(&[]), false);
+        }
         let now_ns = net.now_ns();
         self.codec.protocol.gave_up(conn.key);
         let Slot { client, state, .. } = &mut self.slots[conn.key];

@@ -10,6 +10,7 @@ use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose}
 use trueload_wire::message::Book;
 
 use super::carrier::Carrier;
+use super::messages::DoneReport;
 use super::protocol::{Facts, Received};
 
 /// A version of HTTP on one connection. `T` is what is known about a request.
@@ -85,8 +86,7 @@ pub trait Machine<T>: Exchange<T> + Debug {
         None
     }
 
-    /// A redirect that was not followed, if one was remembered.
-    fn redirect(_shared: &Self::Shared) -> Option<&str> {
-        None
-    }
+    /// Adds to the report of a phase what only machines have seen. `follows`: redirects are
+    /// followed.
+    fn complete(_shared: &mut Self::Shared, _follows: bool, _report: &mut DoneReport) {}
 }

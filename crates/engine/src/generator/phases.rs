@@ -271,6 +271,9 @@ impl<P: Protocol> Generator<P> {
         let awaits = self.codec.protocol.awaits(index as u16);
         // The phases end in order: requests that a warm-up has left open are waited for, too.
         let alone = self.accounting.unfinished().start >= index;
+        if last && alone && self.accounting.phases[index].state == PhaseState::Draining {
+            self.cancel_listening(index, now_ns);
+        }
         let phase = &mut self.accounting.phases[index];
         match phase.state {
             PhaseState::Draining if phase.open == 0 && (awaits || phase.held) => {}

@@ -16,6 +16,7 @@ use trueload_wire::message::{self, Filling, Head, Request, Rules, Written};
 use super::rows::Taking;
 use super::slot::Tag;
 use crate::data::{DataUse, Row, Rows};
+use crate::protocol::UsersPlan;
 
 /// How one step follows the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,20 @@ pub struct StepPace {
     pub think_least_ns: u64,
     /// The longest.
     pub think_most_ns: u64,
+    /// The users that have it; none for all.
+    pub users: Option<UsersPlan>,
+    /// It sends nothing, and ends with a message that comes.
+    pub listens: bool,
+}
+
+impl StepPace {
+    /// Whether a user has this step.
+    pub fn is_of(&self, user: u32) -> bool {
+        self.users.is_none_or(|UsersPlan { first, count, of }| {
+            let place = user.saturating_sub(1).checked_rem(of).unwrap_or(0);
+            (first..first.saturating_add(count)).contains(&place)
+        })
+    }
 }
 
 /// Answer heads that are remembered for the requests of a recording, which may be a million.

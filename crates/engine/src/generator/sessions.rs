@@ -92,6 +92,19 @@ impl Sessions {
         self.courses.iter_mut().for_each(|course| course.asked = false);
     }
 
+    /// The slots whose users have only to listen, and wait for a message.
+    fn listening(&self) -> Vec<u32> {
+        if self.paces.iter().all(|pace| !pace.listens) {
+            return Vec::new();
+        }
+        let listens = |course: &Course| {
+            course.asked
+                && self.paces.get(course.turn.step as usize).is_some_and(|pace| pace.listens)
+        };
+        let keys = self.courses.iter().zip(0u32..);
+        keys.filter(|(course, _)| listens(course)).map(|(_, key)| key).collect()
+    }
+
     fn get(&self, key: u32) -> Course {
         self.courses.get(key as usize).copied().unwrap_or_default()
     }
@@ -116,6 +129,11 @@ impl Sessions {
         pace.think_least_ns + (scaled >> RANDOM_MOST.count_ones()) as u64
     }
 
+    /// The same request, which knows whether it is the last one.
+    fn told_last(&self, turn: Turn) -> Turn {
+        Turn { is_last: self.next(turn).is_none(), ..turn }
+    }
+
     /// The request after this one; none at the end of the session.
     fn next(&self, turn: Turn) -> Option<Turn> {
         let repeat = self.paces.get(turn.step as usize)?.repeat;
@@ -123,14 +141,21 @@ impl Sessions {
         if turn.repeat < repeat {
             return Some(Turn { repeat: turn.repeat + 1, request, ..turn });
         }
-        let step = turn.step + 1;
-        ((step as usize) < self.paces.len()).then_some(Turn { step, repeat: 1, request, ..turn })
+        let step = self.step_from(turn.step + 1, turn.user)?;
+        Some(Turn { step, repeat: 1, request, ..turn })
+    }
+
+    /// The first step of a user, from this one on.
+    fn step_from(&self, step: u32, user: u32) -> Option<u32> {
+        let steps = step..self.paces.len() as u32;
+        steps.into_iter().find(|step| self.paces[*step as usize].is_of(user))
     }
 
     /// For each step from this request on: its index, and how many of its requests are left.
     fn left(&self, from: Turn) -> impl Iterator<Item = (usize, u64)> + '_ {
         let first = from.step as usize;
-        self.paces.iter().enumerate().skip(first).map(move |(step, pace)| {
+        let steps = self.paces.iter().enumerate().skip(first);
+        steps.filter(move |(_, pace)| pace.is_of(from.user)).map(move |(step, pace)| {
             let sent = if step == first { from.repeat - 1 } else { 0 };
             (step, u64::from(pace.repeat - sent.min(pace.repeat)))
         })
@@ -164,7 +189,9 @@ impl<P: Protocol> Generator<P> {
             return 0;
         };
         let user = self.config.global(key) + 1;
-        let turn = Turn { session, user, step: 0, repeat: 1, request: 0 };
+        let step = self.sessions.step_from(0, user).unwrap_or(0);
+        let turn = Turn { session, user, step, repeat: 1, ..Turn::default() };
+        let turn = self.sessions.told_last(turn);
         let due_ns = due_ns.saturating_add(self.sessions.think_ns(turn));
         let course = Course { running: true, asked: false, turn, due_ns, took_ns: 0 };
         self.sessions.set(key, course);
@@ -228,6 +255,7 @@ impl<P: Protocol> Generator<P> {
         };
         let ended_ns = course.due_ns.saturating_add(latency_ns);
         let due_ns = ended_ns.saturating_add(self.sessions.think_ns(turn));
+        let turn = self.sessions.told_last(turn);
         self.sessions.set(key, Course { asked: false, turn, due_ns, took_ns, running: true });
     }
 
@@ -282,6 +310,19 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
+    /// Cancels what is still open in a phase that is over, if that is only listening: nobody may say
+    /// anything any more.
+    pub(super) fn cancel_listening(&mut self, index: usize, now_ns: u64) {
+        let listening = self.sessions.listening();
+        if listening.is_empty() || (listening.len() as u64) < self.accounting.phases[index].open {
+            return;
+        }
+        for key in listening {
+            self.sessions.courses[key as usize].asked = false;
+            self.slots.cancel(&mut self.accounting, key, now_ns);
+        }
+    }
+
     /// The counts of sessions of the present phase, unless it has been reported.
     fn session_meter(&mut self) -> Option<&mut trueload_meter::SessionMeter> {
         let phase =
@@ -319,12 +360,15 @@ impl<P: Protocol> Generator<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::UsersPlan;
 
     fn sessions() -> Sessions {
         let pace = |repeat, think_least_ns, think_most_ns| StepPace {
             repeat,
             think_least_ns,
             think_most_ns,
+            users: None,
+            listens: false,
         };
         Sessions::new(Arc::from([pace(1, 0, 0), pace(3, 100, 300), pace(2, 7, 7)]), 1)
     }
@@ -332,10 +376,31 @@ mod tests {
     #[test]
     fn a_session_goes_through_its_steps_with_their_repetitions() {
         let sessions = sessions();
-        let first = Turn { session: 4, user: 2, step: 0, repeat: 1, request: 0 };
+        let first = Turn { session: 4, user: 2, repeat: 1, ..Turn::default() };
         let turns = std::iter::successors(Some(first), |turn| sessions.next(*turn));
         let seen: Vec<_> = turns.map(|turn| (turn.request, turn.step, turn.repeat)).collect();
         assert_eq!(seen, [(0, 0, 1), (1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 2, 1), (5, 2, 2)]);
+    }
+
+    #[test]
+    fn a_user_has_the_steps_of_its_role() {
+        let of = |first, count| StepPace {
+            repeat: 1,
+            users: Some(UsersPlan { first, count, of: 3 }),
+            ..StepPace::default()
+        };
+        let all = StepPace { repeat: 1, ..StepPace::default() };
+        let sessions = Sessions::new(Arc::from([of(2, 1), all, of(0, 2), all, of(2, 1)]), 1);
+        for (user, steps) in
+            [(1, &[1, 2, 3][..]), (2, &[1, 2, 3]), (3, &[0, 1, 3, 4]), (6, &[0, 1, 3, 4])]
+        {
+            let step = sessions.step_from(0, user).expect("one");
+            let first = Turn { user, step, repeat: 1, ..Turn::default() };
+            let turns = std::iter::successors(Some(first), |turn| sessions.next(*turn));
+            assert_eq!(turns.map(|turn| turn.step).collect::<Vec<_>>(), steps, "user {user}");
+            let left: Vec<_> = sessions.left(first).map(|(step, _)| step as u32).collect();
+            assert_eq!(left, steps, "user {user}");
+        }
     }
 
     #[test]

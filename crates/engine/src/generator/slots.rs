@@ -247,15 +247,19 @@ impl<C: Exchange<Tag>> Slots<C> {
 
     /// Cancels every request, outstanding or waiting for a connection.
     pub(super) fn cancel_all(&mut self, accounting: &mut Accounting, now_ns: u64) {
-        for slot in self.iter_mut() {
-            let open: Vec<_> = slot.client.cancel().collect();
-            let trouble = slot.state.had_trouble();
-            let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
-            let waiting = waiting.unwrap_or_default();
-            waiting.iter().for_each(|tag| slot.client.forget(tag));
-            for tag in open.into_iter().chain(waiting) {
-                accounting.cancel(&mut slot.state, now_ns, tag);
-            }
+        (0..self.len()).for_each(|key| self.cancel(accounting, key, now_ns));
+    }
+
+    /// Cancels the requests of one slot.
+    pub(super) fn cancel(&mut self, accounting: &mut Accounting, key: u32, now_ns: u64) {
+        let slot = &mut self[key];
+        let open: Vec<_> = slot.client.cancel().collect();
+        let trouble = slot.state.had_trouble();
+        let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
+        let waiting = waiting.unwrap_or_default();
+        waiting.iter().for_each(|tag| slot.client.forget(tag));
+        for tag in open.into_iter().chain(waiting) {
+            accounting.cancel(&mut slot.state, now_ns, tag);
         }
     }
 }

@@ -11,11 +11,18 @@ use super::requests::{ExpectPlan, RequestPlan};
 pub struct StepPlan {
     /// Its name in results.
     pub name: String,
-    /// The request. Path, header values and body may have placeholders: `{name}` of a value that an
-    /// earlier step takes or of a column of `data`, `{counter}` (of the session), `{vu}`,
-    /// `{repeat}` and `{random}`. In a text with a placeholder, `{{` stands for `{`. The
+    /// The request. Where messages are exchanged, its body is what is sent. Path, header values and
+    /// body may have placeholders: `{name}` of a value that an earlier step takes or of a column of
+    /// `data`, `{counter}` (of the session), `{vu}`, `{repeat}`, `{random}`, and `{stamp}` for when a
+    /// message is sent. In a text with a placeholder, `{{` stands for `{`. The
     /// Content-Length of a body is added.
     pub request: RequestPlan,
+    /// The request upgrades the connection to a WebSocket; the engine adds what RFC 6455 has in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upgrade: bool,
+    /// Messages are exchanged over a connection that was upgraded; null for a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessagesPlan>,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,
     /// The values that are taken from the answer.
@@ -26,6 +33,63 @@ pub struct StepPlan {
     pub think: ThinkPlan,
     /// How many times it is sent in a row.
     pub repeat: u32,
+    /// The users that have this step; null for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<UsersPlan>,
+}
+
+/// Some of the users: of each `of` of them in a row, `count` from `first` on, which is from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UsersPlan {
+    /// The first of them.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+/// The messages of a step of a conversation over WebSocket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesPlan {
+    /// The body of the request is sent as text; else as binary data.
+    pub text: bool,
+    /// The message that ends the step; null for a step that ends when its message is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<MessagePlan>,
+    /// It must come within this time after what is sent; null for `timeout_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_ns: Option<u64>,
+}
+
+/// What the awaited message is like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum MessagePlan {
+    /// Any message.
+    Any,
+    /// Any binary message.
+    Binary,
+    /// This text, which may have placeholders.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A text that begins so.
+    Prefix {
+        /// The beginning, which may have placeholders.
+        text: String,
+    },
+    /// A message from which a value can be taken.
+    Has {
+        /// Where the value is.
+        from: FromPlan,
+        /// The value, which may have placeholders; null for any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
 }
 
 /// A value that is taken from an answer.

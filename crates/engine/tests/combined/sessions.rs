@@ -32,7 +32,7 @@ fn users(stream: bool, follow: Option<u8>) -> Users {
         let texts = Texts { method: "GET", path, headers: &host, body: None };
         script.add(&texts, takes).expect("known values");
     }
-    let pace = StepPace { repeat: 1, think_least_ns: 0, think_most_ns: 0 };
+    let pace = StepPace { repeat: 1, ..StepPace::default() };
     let rules = Rules { idempotent: true, ..Rules::default() };
     let target = Target { text: Text::Session, whole: None, rules };
     let order = Mix::new(&[1]).expect("an order");
@@ -44,6 +44,7 @@ fn users(stream: bool, follow: Option<u8>) -> Users {
         requests: Arc::new(requests),
         follow,
         seed: 1,
+        run: 1,
         unix_time: Duration::ZERO,
         stream: stream.then_some(rule),
     })

@@ -37,6 +37,20 @@ pub trait Book<T> {
     #[inline]
     fn note(&self, _tag: &T, _event: Event<'_>) {}
 
+    /// Its requests may be steps of conversations over WebSocket. Elsewhere, what speaks them is not
+    /// compiled.
+    const TALKS: bool = false;
+
+    /// What a request is in a conversation over WebSocket.
+    fn speech(&self, _tag: &T) -> Speech {
+        Speech { form: Form::Request, is_last: false }
+    }
+
+    /// Whether a message is the one that a request waits for.
+    fn awaits(&self, _tag: &T, _is_text: bool, _message: &[u8]) -> bool {
+        false
+    }
+
     /// Over HTTP/1, if all requests are alike: one or more of them in a row, and the length of one.
     #[inline]
     fn burst(&self) -> Option<(&Arc<[u8]>, usize)> {
@@ -60,6 +74,43 @@ pub trait Book<T> {
 
     /// Appends a part of the body of a request over HTTP/2, given as a range of bytes.
     fn write_body(&self, _tag: &T, _part: Range<u64>, _out: &mut Vec<u8>) {}
+}
+
+/// What a step of a conversation over WebSocket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speech {
+    /// The form that it has.
+    pub form: Form,
+    /// The conversation ends with it.
+    pub is_last: bool,
+}
+
+/// The form of a step of a conversation over WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A request over HTTP/1, before the upgrade.
+    Request,
+    /// The request for the upgrade.
+    Upgrade,
+    /// Messages.
+    Message {
+        /// A text is sent; else binary data.
+        is_text: bool,
+        /// A message is sent.
+        sends: bool,
+        /// A message is awaited.
+        awaits: bool,
+        /// It must come within this time after what is sent.
+        within_ns: Option<u64>,
+    },
+}
+
+impl Speech {
+    /// Whether a message is awaited.
+    #[inline]
+    pub(crate) fn awaits(&self) -> bool {
+        matches!(self.form, Form::Message { awaits: true, .. })
+    }
 }
 
 /// Which events of answers are wanted.

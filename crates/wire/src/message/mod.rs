@@ -11,8 +11,9 @@ mod redirect;
 mod request;
 mod resolve;
 mod rules;
+mod stamp;
 
-pub use book::{Book, Event, Head, Initials, Wants};
+pub use book::{Book, Event, Form, Head, Initials, Speech, Wants};
 pub use cookies::Site;
 pub use fit::is_json_value;
 pub use places::{BUILT_IN, Filling, Names, Turn, Written, is_name};
@@ -20,3 +21,4 @@ pub use redirect::{LOCATION_BYTES_MOST, Location, Unfollowed, becomes_get, is_re
 pub use request::{Request, Template, Texts, is_of_body};
 pub use resolve::{Server, resolve};
 pub use rules::{Limits, Rules};
+pub use stamp::Stamp;

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fit::{self, Body, Fit, InJson, Spot};
+use super::stamp::{STAMP_BYTES, Stamp};
 
 /// Names that a session may use without taking a value first; other requests have the first two.
-pub const BUILT_IN: [&str; 4] = ["counter", "random", "repeat", "vu"];
+pub const BUILT_IN: [&str; 5] = ["counter", "random", "repeat", "stamp", "vu"];
 const NAME_BYTES_MOST: usize = 64;
 const ESCAPED: &[u8] = b"{{";
 const ENVIRONMENT: &[u8] = b"env:";
@@ -47,6 +48,10 @@ pub trait Filling {
     fn turn(&self) -> Turn {
         Turn::default()
     }
+    /// When a session's message is sent.
+    fn stamp(&self) -> Stamp {
+        Stamp::default()
+    }
     /// The path of a session's request.
     fn path(&self) -> &[u8] {
         &[]
@@ -76,6 +81,8 @@ pub(crate) enum Piece {
     Repeat,
     /// The number of the virtual user.
     User,
+    /// When the message of a session is sent.
+    Stamp,
     /// The value of a column of data, and how it is written.
     Column(usize, Fit),
     /// A value that a step takes, by its index, and how it is written.
@@ -130,6 +137,7 @@ impl Piece {
                 filling.write_cookies(&mut line);
                 return put(Written::Filled(&line));
             }
+            Piece::Stamp => return put(Written::Filled(filling.stamp().text().as_bytes())),
             Piece::Counter => filling.counter(),
             Piece::Repeat => filling.turn().repeat.into(),
             Piece::User => filling.turn().user.into(),
@@ -149,6 +157,7 @@ impl Piece {
             Piece::Column(_, fit) | Piece::Taken(_, fit) => fit.len_most(value_most),
             // Only requests of sessions have these, and no longest one.
             Piece::Path(_) | Piece::Cookies => 0,
+            Piece::Stamp => STAMP_BYTES,
             _ => DIGITS_MOST,
         }
     }
@@ -265,6 +274,7 @@ impl Places<'_> {
             (b"counter", _) => Piece::Counter,
             (b"random", _) => Piece::Random,
             (b"repeat", Some(_)) => Piece::Repeat,
+            (b"stamp", Some(_)) => Piece::Stamp,
             (b"vu", Some(_)) => Piece::User,
             (_, taken) => {
                 let index = |names: &[String]| names.iter().position(|one| one.as_bytes() == name);
@@ -293,6 +303,7 @@ pub(crate) fn sample(pieces: &[Piece], row: &[&[u8]]) -> Vec<u8> {
         Piece::Column(index, fit) => {
             row.get(*index).map_or(b"1".into(), |value| fit.written(value))
         }
+        Piece::Stamp => b"stamp".to_vec(),
         _ => b"1".into(),
     });
     texts.collect::<Vec<_>>().concat()
@@ -384,6 +395,8 @@ pub struct Turn {
     pub repeat: u32,
     /// The number of the request within the session, from 0.
     pub request: u32,
+    /// It is the last one of the session.
+    pub is_last: bool,
 }
 
 #[cfg(test)]

@@ -20,6 +20,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// An answer that has only a body.
+    pub(super) fn of_body(body: &[u8]) -> Self {
+        Answer { body: body.to_vec(), ..Answer::default() }
+    }
+
     /// Adds a field. A value that is folded over several lines becomes one line (RFC 9112 §5.2).
     pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
         self.lines.extend_from_slice(name);

@@ -8,12 +8,14 @@
 //! Must not know: when a request is sent, whether an answer is good, and what a failure means.
 
 mod answer;
+mod expected;
 mod extract;
 mod hops;
 mod script;
 mod state;
 mod writing;
 
+pub use expected::Wanted;
 pub use extract::{BODY_BYTES_MOST, Extractor, REGEX_BYTES_MOST, VALUE_BYTES_MOST};
-pub use script::{Script, Step, Take};
+pub use script::{Lines, Script, Step, Take};
 pub use state::{Session, Untaken};

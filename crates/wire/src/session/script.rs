@@ -1,11 +1,12 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
+use super::expected::{Expected, Wanted};
 use super::extract::Extractor;
 use crate::coding::CONTENT_ENCODING;
 use crate::message::cookies::SET_COOKIE;
-use crate::message::fit::Fit;
+use crate::message::fit::{Body, Fit};
 use crate::message::places::{self, Piece, Places};
-use crate::message::{Initials, Names, Site, Template, Texts, is_of_body};
+use crate::message::{Form, Initials, Names, Site, Template, Texts, is_of_body};
 use crate::{http1, http2};
 
 /// A value that is taken from the answer to a step.
@@ -15,6 +16,19 @@ pub struct Take {
     pub value: String,
     /// Where it is taken from.
     pub from: Extractor,
+}
+
+/// The messages of a step of a conversation over WebSocket.
+#[derive(Clone, Debug)]
+pub struct Lines<'a> {
+    /// What is sent, if anything.
+    pub sends: Option<&'a [u8]>,
+    /// A text is sent; else binary data.
+    pub is_text: bool,
+    /// What is awaited, if anything, and the text that it is compared with.
+    pub awaits: Option<(Wanted, Option<&'a [u8]>)>,
+    /// It must come within this time.
+    pub within_ns: Option<u64>,
 }
 
 /// One step: its request in the form of each version, and what is taken from its answer.
@@ -40,6 +54,12 @@ pub struct Step {
     /// The values that must be JSON where its body has them.
     as_json: Vec<usize>,
     has_column: bool,
+    /// What it is in a conversation.
+    pub(super) form: Form,
+    /// The message that it sends in a conversation.
+    pub(super) message: Box<[Piece]>,
+    /// The message that it awaits in a conversation.
+    pub(super) expected: Option<Expected>,
 }
 
 /// The steps of every session.
@@ -79,6 +99,35 @@ impl Script {
     /// The same script, whose sessions follow redirects.
     pub fn following(self) -> Self {
         Script { follows: true, ..self }
+    }
+
+    /// Makes the step added last the request for the upgrade.
+    pub fn upgrade(&mut self) {
+        self.steps.iter_mut().last().into_iter().for_each(|step| step.form = Form::Upgrade);
+    }
+
+    /// Whether a message has a stamp.
+    pub fn stamps(&self) -> bool {
+        self.steps.iter().any(|step| step.message.contains(&Piece::Stamp))
+    }
+
+    /// Adds a step of messages, likewise.
+    pub fn add_lines(&mut self, lines: Lines<'_>, takes: Vec<Take>) -> Result<(), String> {
+        let Lines { sends, is_text, awaits, within_ns } = lines;
+        let (sends_one, awaits_one) = (sends.is_some(), awaits.is_some());
+        let form = Form::Message { is_text, sends: sends_one, awaits: awaits_one, within_ns };
+        let places = Places { names: &self.names, taken: Some(&self.values) };
+        let cut = |text: &[u8]| places.cut_body(text, Body::Unnamed);
+        let message = sends.map(cut).transpose()?.unwrap_or_default();
+        let expected = match awaits {
+            Some((wanted, text)) => Some(Expected { wanted, text: text.map(cut).transpose()? }),
+            None => None,
+        };
+        self.add(&Texts { method: "GET", path: "/", headers: &[], body: sends }, takes)?;
+        if let Some(step) = self.steps.last_mut() {
+            (step.form, step.message, step.expected) = (form, message, expected);
+        }
+        Ok(())
     }
 
     /// Adds a step, which may use columns, and the values that steps before it take. An error is
@@ -132,6 +181,9 @@ impl Script {
             in_headers,
             as_json,
             has_column,
+            form: Form::Request,
+            message: Box::default(),
+            expected: None,
         })
     }
 

@@ -6,7 +6,7 @@ use super::script::{Script, Step};
 use super::state::Session;
 use crate::http2::request::write_field;
 use crate::message::places::fill;
-use crate::message::{Filling, Head, Turn};
+use crate::message::{Filling, Form, Head, Speech, Stamp, Turn};
 
 impl Session {
     /// Fills the places of the path that a step has. Behind a redirect there is another path; the
@@ -23,10 +23,35 @@ impl Session {
     /// Writes the present request to `out`, which is empty.
     pub fn write(&mut self, script: &Script, filling: &impl Filling, out: &mut Vec<u8>) {
         let Some(step) = self.step(script) else { return };
+        if let Form::Message { .. } = step.form {
+            fill(&step.message, &Filled { session: self, filling }, &mut 0, out);
+            self.written = out.len();
+            return;
+        }
         self.fill_path(step, filling);
         let filled = Filled { session: self, filling };
         step.http1.write(&filled, &mut |part| out.extend_from_slice(part.bytes()));
         self.written = out.len();
+    }
+
+    /// What the present request is in a conversation.
+    pub fn speech(&self, script: &Script) -> Speech {
+        let form = self.step(script).map_or(Form::Request, |step| step.form);
+        Speech { form, is_last: self.turn.is_last }
+    }
+
+    /// Whether a message is the one that the present step awaits.
+    pub fn awaits(
+        &self,
+        script: &Script,
+        filling: &impl Filling,
+        is_text: bool,
+        message: &[u8],
+    ) -> bool {
+        let expected = self.step(script).and_then(|step| step.expected.as_ref());
+        let filled = Filled { session: self, filling };
+        let mut found = Vec::new();
+        expected.is_some_and(|expected| expected.is_met(&filled, is_text, message, &mut found))
     }
 
     /// Appends the header block of the present request over HTTP/2.
@@ -88,6 +113,10 @@ impl<F: Filling> Filling for Filled<'_, F> {
 
     fn turn(&self) -> Turn {
         self.session.turn
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.filling.stamp()
     }
 
     fn path(&self) -> &[u8] {
@@ -187,7 +216,7 @@ mod tests {
         let (script, body) = (script(), r#"{"token":"t"}"#);
         for cut in 0..=body.len() {
             let mut session = Session::default();
-            let first = Turn { session: 1, user: 1, step: 0, repeat: 1, request: 0 };
+            let first = Turn { session: 1, user: 1, repeat: 1, ..Turn::default() };
             let (fields, sent) = written(&mut session, &script, first);
             let expected = [
                 ":method: POST",

@@ -15,6 +15,10 @@ use crate::message::Limits;
 /// The fields that the handshake writes itself, and those of extensions, which it does not support.
 const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];
 
+/// The lines that the handshake adds, up to its key.
+const OWN_LINES: &str =
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ";
+
 /// The reason why a connection was not opened. The text names the reason and never quotes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningError {
@@ -41,6 +45,8 @@ pub struct Opening {
     prefix: Box<[u8]>,
     /// The subprotocols asked for.
     protocols: Box<[Box<str>]>,
+    /// The server has to choose one of them, as browsers want it.
+    must_choose: bool,
 }
 
 impl Opening {
@@ -55,13 +61,26 @@ impl Opening {
         for (name, value) in headers {
             prefix.push_str(&format!("{name}: {value}\r\n"));
         }
-        prefix.push_str(&format!(
-            "Upgrade: websocket\r\nConnection: Upgrade\r\n{VERSION}: 13\r\n{KEY}: "
-        ));
+        prefix.push_str(OWN_LINES);
         let protocols = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(PROTOCOL));
         let protocols = protocols.flat_map(|(_, value)| value.split(','));
         let protocols = protocols.map(|protocol| protocol.trim().into()).collect();
-        Ok(Opening { prefix: prefix.into_bytes().into(), protocols })
+        Ok(Opening { prefix: prefix.into_bytes().into(), protocols, must_choose: false })
+    }
+
+    /// Creates the request from a text of HTTP/1 that is complete but for the handshake's headers.
+    pub(super) fn of_request(text: &[u8]) -> Self {
+        let head = text.strip_suffix(b"\r\n").unwrap_or(text);
+        let fields = head.split(|byte| *byte == b'\n').filter_map(|line| {
+            let colon = memchr::memchr(b':', line)?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        });
+        let asked = fields.filter(|(name, _)| name.eq_ignore_ascii_case(PROTOCOL.as_bytes()));
+        let protocols = asked.flat_map(|(_, value)| value.split(|byte| *byte == b','));
+        let protocols = protocols.map(|one| String::from_utf8_lossy(one.trim_ascii()).into());
+        let (protocols, prefix) =
+            (protocols.collect::<Box<[Box<str>]>>(), [head, OWN_LINES.as_bytes()]);
+        Opening { must_choose: !protocols.is_empty(), prefix: prefix.concat().into(), protocols }
     }
 
     /// Appends the request; its key is made from 16 random bytes.
@@ -94,8 +113,10 @@ impl Opening {
         require(!extended, "has an extension that was not asked for")?;
         let mut protocols = head.values(PROTOCOL);
         let asked = |one: &[u8]| self.protocols.iter().any(|asked| asked.as_bytes() == one);
-        let known = protocols.next().is_none_or(asked);
-        require(known, "has a subprotocol that was not asked for")?;
+        let chosen = protocols.next();
+        let chooses = !self.must_choose || chosen.is_some();
+        require(chooses, "chooses none of the subprotocols that were asked for")?;
+        require(chosen.is_none_or(asked), "has a subprotocol that was not asked for")?;
         require(protocols.next().is_none(), "has a second subprotocol")
     }
 }

@@ -40,6 +40,7 @@
 //! Must not know: sockets, clocks, where randomness comes from, and what messages mean.
 
 pub mod client;
+pub mod conversation;
 pub mod echo;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;

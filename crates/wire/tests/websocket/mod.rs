@@ -1,8 +1,10 @@
 //! The WebSocket machine: frames and opening handshakes, whole, byte by byte and in any split.
 
 mod common;
+mod conversation;
 mod dialects;
 mod echoes;
 mod frames;
 mod openings;
 mod properties;
+mod talk;

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use trueload_drive::Net;
-use trueload_meter::{Class, Recorded};
+use trueload_meter::Recorded;
 use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Ending, Outcome, Output};
 use trueload_wire::message::Turn;
@@ -37,7 +37,7 @@ pub struct Http<M: Machine<D::Tag>, D: Dialogue> {
 pub type OverHttp1<D> = Http<http1::client::Client<<D as Dialogue>::Tag>, D>;
 /// HTTP/2 with a dialogue.
 pub type OverHttp2<D> = Http<http2::client::Client<<D as Dialogue>::Tag>, D>;
-/// Either of the two with a dialogue.
+/// Either of the two, or a conversation over WebSocket, with a dialogue.
 pub type OverEither<D> = Http<Either<<D as Dialogue>::Tag>, D>;
 
 impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
@@ -114,11 +114,7 @@ impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
 
     fn complete(&mut self, report: &mut DoneReport) {
         self.dialogue.complete(report);
-        if !self.dialogue.asks().follows
-            && let Some(leads) = M::redirect(&self.shared)
-        {
-            report.reasons.push((Class::Status, format!("a redirect to {leads}")));
-        }
+        M::complete(&mut self.shared, self.dialogue.asks().follows, report);
     }
 
     #[inline]

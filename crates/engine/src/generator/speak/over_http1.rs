@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use trueload_drive::Net;
+use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerClose};
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
@@ -10,6 +11,7 @@ use trueload_wire::message::{Book, Written};
 
 use crate::generator::carrier::Carrier;
 use crate::generator::machine::Machine;
+use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{Facts, Received};
 
 /// Bytes shared by all requests are not copied for sending from this length on. All threads share
@@ -106,8 +108,11 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
         bytes
     }
 
-    fn redirect(shared: &Http1) -> Option<&str> {
-        shared.heads.iter().find_map(HeadMemory::redirect)
+    fn complete(shared: &mut Http1, follows: bool, report: &mut DoneReport) {
+        let redirect = shared.heads.iter().find_map(HeadMemory::redirect);
+        if let Some(leads) = redirect.filter(|_| !follows) {
+            report.reasons.push((Class::Status, format!("a redirect to {leads}")));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use trueload_load::random;
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::message::{
-    self, Event, Filling, Head, Rules, Turn, Wants, Written, is_redirect,
+    self, Event, Filling, Head, Rules, Speech, Stamp, Turn, Wants, Written, is_redirect,
 };
 use trueload_wire::parts::{Rule, Streaming};
 use trueload_wire::session::{Script, Session, Untaken};
@@ -39,6 +39,8 @@ pub struct Scenario {
     pub follow: Option<u8>,
     /// The seed of `{random}`.
     pub seed: u64,
+    /// What the stamps of this engine have.
+    pub run: u32,
     /// The time since 1970 at zero of the engine's clock.
     pub unix_time: Duration,
     /// Answers are streams.
@@ -50,6 +52,7 @@ pub struct Scenario {
 struct Filled<'a> {
     seed: u64,
     turn: Turn,
+    stamp: Stamp,
     /// The row of its session.
     row: Row<'a>,
 }
@@ -62,6 +65,10 @@ impl Filling for Filled<'_> {
     fn random(&self, nth: u32) -> u64 {
         let first = self.turn.request.wrapping_mul(RANDOM_PLACES);
         random(self.seed, self.turn.session, first.wrapping_add(nth))
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.stamp
     }
 
     #[inline]
@@ -183,9 +190,10 @@ impl Book<'_> {
         self.scenario.unix_time + Duration::from_nanos(self.at.now_ns)
     }
 
-    fn filled(&self, turn: Turn) -> Filled<'_> {
+    fn filled(&self, tag: &Tag, turn: Turn) -> Filled<'_> {
         let row = self.scenario.requests.row_of(turn.session);
-        Filled { seed: self.scenario.seed, turn, row }
+        let stamp = Stamp { run: self.scenario.run, sent_ns: tag.sent_ns };
+        Filled { seed: self.scenario.seed, turn, stamp, row }
     }
 
     /// The outcome of a session's request, unless that goes on behind a redirect.
@@ -258,6 +266,8 @@ impl Book<'_> {
 }
 
 impl message::Book<Tag> for Book<'_> {
+    const TALKS: bool = true;
+
     fn rules_of(&self, tag: &Tag) -> &Rules {
         let requests = &self.scenario.requests;
         self.as_get.unwrap_or_else(|| requests.rules_of(0, tag.number))
@@ -286,11 +296,20 @@ impl message::Book<Tag> for Book<'_> {
         }
     }
 
-    fn write(&self, _tag: &Tag, put: &mut impl FnMut(Written<'_>)) {
+    fn speech(&self, _tag: &Tag) -> Speech {
+        self.user.borrow().session.speech(self.script())
+    }
+
+    fn awaits(&self, tag: &Tag, is_text: bool, message: &[u8]) -> bool {
+        let session = &self.user.borrow().session;
+        session.awaits(self.script(), &self.filled(tag, session.turn()), is_text, message)
+    }
+
+    fn write(&self, tag: &Tag, put: &mut impl FnMut(Written<'_>)) {
         let session = &mut self.user.borrow_mut().session;
         let text = &mut **self.text.borrow_mut();
         text.clear();
-        session.write(self.script(), &self.filled(session.turn()), text);
+        session.write(self.script(), &self.filled(tag, session.turn()), text);
         put(Written::Filled(text));
     }
 
@@ -298,9 +317,9 @@ impl message::Book<Tag> for Book<'_> {
         self.user.borrow().session.written()
     }
 
-    fn write_block(&self, _tag: &Tag, out: &mut Vec<u8>) -> Head {
+    fn write_block(&self, tag: &Tag, out: &mut Vec<u8>) -> Head {
         let session = &mut self.user.borrow_mut().session;
-        session.write_block(self.script(), &self.filled(session.turn()), out)
+        session.write_block(self.script(), &self.filled(tag, session.turn()), out)
     }
 
     fn write_body(&self, _tag: &Tag, part: Range<u64>, out: &mut Vec<u8>) {

@@ -343,11 +343,10 @@ impl<T: Copy> Exchange<T> for Client<T> {
     fn handle_timer(
         &mut self,
         now_ns: u64,
-        timer: Timer,
+        _timer: Timer,
         output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        let Timer::Stall = timer;
         self.end_stalled(now_ns, &mut output.bytes, on_outcome);
         self.resets.ask(&mut output.bytes);
         self.note(now_ns);
