@@ -35,6 +35,9 @@ const SHARED: u64 = 778;
 const TALK: u64 = 781;
 const TALK_ONE_IN: u64 = 3;
 
+/// The part of the seed that decides whether an echo over WebSocket becomes conversations.
+const CHAT: u64 = 783;
+
 /// The part of the seed that decides whether a thread joins the others, and whether a run is long.
 const LATE: u64 = 782;
 /// One run in this many has so many requests that some are held back.
@@ -148,6 +151,11 @@ impl Shape {
         let lasting = broadcast || datagrams || matches!(protocol, Protocol::Ws { .. });
         let close = half_close || (!lasting && chance.one_in(5));
         let depth = if broadcast || chance.one_in(2) { 1 } else { chance.between(2, 12) as usize };
+        let mut chat = Chance::part(seed, CHAT);
+        if matches!(protocol, Protocol::Ws { .. }) && chat.one_in(2) {
+            let protocol = Protocol::Chat { says: chat.between(1, 4) as u32 };
+            return Shape { protocol, talk: None, tls, depth: 1, close };
+        }
         Shape { protocol, talk: None, tls, depth, close }
     }
 }

@@ -160,7 +160,7 @@ fn what_was_asked_for_is_sent_or_unsent(played: &mut Played) -> Result<(), Strin
         // Each origin needs a connection that sends.
         let senders = assigned.share.connections - assigned.share.idle;
         let idle = senders < played.scenario.parts();
-        let sessions = played.scenario.talk.as_ref().is_some_and(|talk| !talk.steps.is_empty());
+        let sessions = played.scenario.has_sessions();
         let rows = played.scenario.talk.as_ref().is_some_and(|talk| talk.rows.is_some());
         // A phase that is cut short or without hope begins no more sessions, nor does one without rows.
         let partial = played.front.done.iter().any(|reported| reported.done.partial);
@@ -282,7 +282,12 @@ fn the_peers_count_the_same(played: &mut Played) -> Result<(), String> {
     if !played.scenario.is_fair() {
         return Ok(());
     }
-    let ok: u64 = meters().map(|meter| meter.ok).sum();
+    // An upgrade is a step of a conversation, and no message.
+    let upgrades = |meter: &Meter| match played.scenario.protocol {
+        Protocol::Chat { .. } => meter.targets[0].ok,
+        _ => 0,
+    };
+    let ok: u64 = meters().map(|meter| meter.ok - upgrades(meter)).sum();
     ensure(at_peers >= ok, || format!("{at_peers} at the peers, {ok} answered"))
 }
 
@@ -295,8 +300,8 @@ fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(
     if *tls || peers.is_empty() {
         return Ok(());
     }
-    use Protocol::{Broadcast, Http2, Ws};
-    let opens = matches!(protocol, Broadcast { .. } | Http2(_) | Ws { .. });
+    use Protocol::{Broadcast, Chat, Http2, Ws};
+    let opens = matches!(protocol, Broadcast { .. } | Chat { .. } | Http2(_) | Ws { .. });
     let all_read = played.scenario.is_fair() && stop_ns.is_none() && !opens;
     for (thread, kernel) in played.kernels.iter().enumerate() {
         let done = &played.front.done;
@@ -530,9 +535,15 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
     let until_end = played.scenario.peers.iter().any(|manner| manner.style == Style::UntilEnd);
     // The service time of a broadcast covers more than the arrival of its receipt.
     let broadcast = matches!(played.scenario.protocol, Protocol::Broadcast { .. });
+    // The peers do not time an upgrade, which is a step of a conversation.
+    let chat = matches!(played.scenario.protocol, Protocol::Chat { .. });
     // Over TLS it is unknown where a request begins in the byte stream.
-    let known =
-        !broadcast && !played.scenario.tls && played.scenario.is_fair() && roomy && !until_end;
+    let known = !broadcast
+        && !chat
+        && !played.scenario.tls
+        && played.scenario.is_fair()
+        && roomy
+        && !until_end;
     let known = known && !played.scenario.hops_move();
     if !known || played.scenario.stop_ns.is_some() {
         return Ok(());

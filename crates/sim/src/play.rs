@@ -57,7 +57,9 @@ pub struct Played {
 #[must_use]
 pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
     match &scenario.protocol {
-        Protocol::Http(_) | Protocol::Http2(_) => play_plan(scenario, trace),
+        Protocol::Http(_) | Protocol::Http2(_) | Protocol::Chat { .. } => {
+            play_plan(scenario, trace)
+        }
         Protocol::Tcp { size, half_close } => {
             let protocol = TcpEcho::new(messages(*size), *half_close);
             play_in(scenario, trace, |_| protocol.clone())
@@ -422,6 +424,9 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
 /// run into the timeout and their connections have to be opened again.
 fn session_ns(scenario: &Scenario) -> u64 {
     let request_ns = scenario.timeout_ns + 1_100_000_000;
+    if let Protocol::Chat { says } = scenario.protocol {
+        return (1 + u64::from(says)) * request_ns;
+    }
     let steps = scenario.talk.iter().flat_map(|talk| &talk.steps);
     let steps_ns = steps.map(|step| u64::from(step.repeat) * (request_ns + step.think_ns.1));
     steps_ns.sum::<u64>().max(request_ns)

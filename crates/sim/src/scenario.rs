@@ -143,6 +143,11 @@ pub enum Protocol {
         /// Bytes of a message.
         size: usize,
     },
+    /// Conversations over WebSocket, each over a connection of its own.
+    Chat {
+        /// Messages of each, which come back.
+        says: u32,
+    },
     /// UDP echo.
     Udp {
         /// Bytes of a datagram.
@@ -522,16 +527,6 @@ impl Scenario {
         self.connections.max(later.unwrap_or(0))
     }
 
-    /// Maximum number of messages of a broadcast in flight. One peer may have to answer all of
-    /// them.
-    fn in_flight_most(&self) -> u64 {
-        let loads = self.phases.iter().map(|phase| match phase.load {
-            Load::Turns { concurrent } => u64::from(concurrent),
-            _ => 1,
-        });
-        loads.max().unwrap_or(1)
-    }
-
     /// A generous upper bound on the time of a request when every peer answers rightly, in ns.
     #[must_use]
     pub fn slowest_ns(&self) -> u64 {
@@ -574,8 +569,11 @@ impl Scenario {
         }
         let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
         let opening = match self.protocol {
-            Protocol::Ws { .. } | Protocol::Broadcast { .. } => OPENING_BYTES,
-            _ => 0,
+            Protocol::Http(_)
+            | Protocol::Http2(_)
+            | Protocol::Tcp { .. }
+            | Protocol::Udp { .. } => 0,
+            _ => OPENING_BYTES,
         };
         let secure = if self.tls { TLS_BYTES } else { 0 };
         let pieces = (((depth + 1) * size).max(opening) + secure) / piece + 2;

@@ -13,8 +13,7 @@ const HELD_FROM: u64 = 2_900;
 /// All threads together schedule each arrival of an open loop once, also where one of them joins
 /// the others.
 pub(super) fn each_arrival_is_scheduled_once(played: &mut Played) -> Result<(), String> {
-    let talk = played.scenario.talk.as_ref();
-    if talk.is_some_and(|talk| !talk.steps.is_empty()) {
+    if played.scenario.has_sessions() {
         return Ok(());
     }
     for (phase, assigned) in played.front.assigned.iter().enumerate() {

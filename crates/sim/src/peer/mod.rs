@@ -96,6 +96,11 @@ pub(crate) trait Speech {
     fn listens(&self) -> bool {
         false
     }
+
+    /// Whether the other side has said that nothing follows.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Debug)]
@@ -116,6 +121,9 @@ impl Language {
                 Language::Echo(echo::Echo::new(*size))
             }
             Protocol::Ws { .. } => Language::WebSocket(websocket::WebSocket::new(None)),
+            Protocol::Chat { .. } => {
+                Language::WebSocket(websocket::WebSocket::new(None).of_conversations())
+            }
             Protocol::Broadcast { dialect, .. } => {
                 Language::WebSocket(websocket::WebSocket::new(Some(*dialect)))
             }
@@ -408,6 +416,9 @@ impl Peer {
                 Some(trick) => self.play(&trick, &request, acts),
                 None => self.answer(&request, acts),
             }
+        }
+        if self.language.speech().is_over() && !self.manner.keeps_open {
+            self.end(End::Fin, 0, acts);
         }
     }
 

@@ -21,6 +21,9 @@ pub(crate) struct WebSocket {
     /// The format of broadcasts; none to echo every message.
     dialect: Option<Dialect>,
     listens: bool,
+    /// It ends its side behind the close of a conversation.
+    ends: bool,
+    closed: bool,
     /// The opening handshake is over.
     opened: bool,
     opening: Opening,
@@ -35,12 +38,19 @@ impl WebSocket {
         WebSocket {
             dialect,
             listens: false,
+            ends: false,
+            closed: false,
             opened: false,
             opening: Opening::default(),
             kept: Vec::new(),
             start: 0,
             whole: 0,
         }
+    }
+
+    /// One that ends its side behind the close, as RFC 6455 §7.1.1 has it.
+    pub(crate) fn of_conversations(self) -> Self {
+        WebSocket { ends: true, ..self }
     }
 
     /// Handles a message: adds a request, or a reply to a heartbeat.
@@ -132,7 +142,10 @@ impl Speech for WebSocket {
         {
             match opcode {
                 PING => write(PONG, &payload, output),
-                CLOSE => write(CLOSE, &payload, output),
+                CLOSE => {
+                    self.closed = true;
+                    write(CLOSE, &payload, output);
+                }
                 PONG => {}
                 _ => self.take(payload, requests, output),
             }
@@ -147,6 +160,10 @@ impl Speech for WebSocket {
 
     fn listens(&self) -> bool {
         self.listens
+    }
+
+    fn is_over(&self) -> bool {
+        self.ends && self.closed
     }
 
     fn begun(&self) -> u64 {

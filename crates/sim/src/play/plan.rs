@@ -12,8 +12,9 @@ use trueload_engine::failure::Failure;
 use trueload_engine::generate::{self, Threads};
 use trueload_engine::protocol::{
     AddressPlan, Blob, DataFormat, DataOrder, DataPlan, DriverPlan, ExpectPlan, FromPlan,
-    GeneratePlan, OriginPlan, PROTOCOL, PartPlan, RequestPlan, StepPlan, StreamEndPlan,
-    StreamKindPlan, StreamPlan, TakePlan, TargetPlan, ThinkPlan, TlsPlan, TrustPlan, WindowsPlan,
+    GeneratePlan, MessagePlan, MessagesPlan, OriginPlan, PROTOCOL, PartPlan, RequestPlan, StepPlan,
+    StreamEndPlan, StreamKindPlan, StreamPlan, TakePlan, TargetPlan, ThinkPlan, TlsPlan, TrustPlan,
+    WindowsPlan,
 };
 use trueload_engine::role::Event;
 
@@ -34,7 +35,10 @@ pub(super) fn make(
     threads: &mut impl Threads,
 ) -> Result<(), Failure> {
     let mut bodies = Bodies::default();
-    let plan = plan(scenario, &mut bodies);
+    let plan = match scenario.protocol {
+        Protocol::Chat { says } => chat(scenario, says, &mut bodies),
+        _ => plan(scenario, &mut bodies),
+    };
     generate::make(&plan, &bodies.0, Duration::from_nanos(UNIX_NS), sink, threads)
 }
 
@@ -100,6 +104,8 @@ fn plan(scenario: &Scenario, bodies: &mut Bodies) -> GeneratePlan {
         }),
         expect,
         replay: None,
+        ignore_unexpected: false,
+        replies: Vec::new(),
         seed: scenario.seed,
         connections: *connections,
         pipeline: *depth as u32,
@@ -118,6 +124,42 @@ fn plan(scenario: &Scenario, bodies: &mut Bodies) -> GeneratePlan {
         refill: Some(*refill as u32),
         tls: tls.filter(|_| one).map(Box::new),
         part: PartPlan::default(),
+    }
+}
+
+/// Conversations: the upgrade, then so many messages, each of which is to come back.
+fn chat(scenario: &Scenario, says: u32, bodies: &mut Bodies) -> GeneratePlan {
+    let Scenario { protocol: asked, .. } = Scenario::default();
+    let plan = plan(&Scenario { protocol: asked, talk: None, ..scenario.clone() }, bodies);
+    let text = "{counter}: {repeat}";
+    let step = |name: &str, body_sha256, messages, repeat| StepPlan {
+        name: name.to_owned(),
+        upgrade: Option::is_none(&messages),
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            path: "/chat".to_owned(),
+            headers: vec![("Host".to_owned(), "a".to_owned())],
+            body_sha256,
+            template: true,
+        },
+        messages,
+        expect: ExpectPlan { statuses: None, body_sha256: None },
+        take: Vec::new(),
+        think: ThinkPlan::default(),
+        repeat,
+        users: None,
+    };
+    let expected = MessagePlan::Text { text: text.to_owned() };
+    let messages = MessagesPlan { text: true, expected: Some(expected), within_ns: None };
+    let sent = bodies.add(text.as_bytes());
+    GeneratePlan {
+        request: None,
+        targets: Vec::new(),
+        scenario: vec![
+            step("connect", None, None, 1),
+            step("say", Some(sent), Some(messages), says),
+        ],
+        ..plan
     }
 }
 
@@ -250,6 +292,9 @@ fn step(
     let (least_ns, most_ns) = step.think_ns;
     StepPlan {
         name: format!("step {index}"),
+        upgrade: false,
+        messages: None,
+        users: None,
         request: RequestPlan {
             method: step.method.to_owned(),
             path: path_of_step(talk, index),

@@ -1,5 +1,7 @@
 //! Peers that read and write slowly, and proxies before them.
 
+use trueload_load::Load;
+
 use super::{Bytes, End, Protocol, Scenario};
 
 /// Most bytes of an exchange besides the bodies: fields, frames that mean nothing, and TLS.
@@ -30,6 +32,16 @@ impl Scenario {
     pub fn tunnel(&self) -> Option<&'static [u8]> {
         let request = b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n\r\n";
         self.talk.as_ref().is_some_and(|talk| talk.tunnel).then_some(&request[..])
+    }
+
+    /// Maximum number of messages of a broadcast in flight. One peer may have to answer all of
+    /// them.
+    pub(super) fn in_flight_most(&self) -> u64 {
+        let loads = self.phases.iter().map(|phase| match phase.load {
+            Load::Turns { concurrent } => u64::from(concurrent),
+            _ => 1,
+        });
+        loads.max().unwrap_or(1)
     }
 
     /// A generous upper bound on the time by which slow peers lengthen an exchange, in ns.

@@ -239,6 +239,13 @@ pub fn permitted(talk: &Talk, protocol: &Protocol, shape: (usize, bool, bool)) -
 }
 
 impl Scenario {
+    /// Whether requests follow each other in sessions.
+    #[must_use]
+    pub fn has_sessions(&self) -> bool {
+        let steps = self.talk.as_ref().is_some_and(|talk| !talk.steps.is_empty());
+        steps || matches!(self.protocol, Protocol::Chat { .. })
+    }
+
     /// The number of generators on each thread.
     #[must_use]
     pub fn parts(&self) -> u32 {
