@@ -23,8 +23,10 @@ from harness import ROOT
 from trueload.cli.app import build_command, run
 from trueload.cli.first_words import with_port
 from trueload.places.lab import read_lab
+from trueload.request.conversation import read_conversation
 from trueload.request.scenario import ScenarioFlags, read_scenario
 from trueload.request.url import parse_url
+from trueload.request.values import Request
 from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, load_subject
 from trueload.suites.definition import load_suite
@@ -150,12 +152,18 @@ def read_steps(path: Path) -> None:
     read_scenario(path, ScenarioFlags(parse_url("http://127.0.0.1:8080/"), data=users))
 
 
+def read_talk(path: Path) -> None:
+    base = ScenarioFlags(parse_url("http://127.0.0.1:8080/"))
+    assert read_conversation(path, base, Request(host="127.0.0.1:8080", path="/")).steps
+
+
 READERS: dict[str, list[Callable[[Path], Any]]] = {
     "adding-a-subject.md": [read_manifest],
     "hosts.md": [read_lab],
     "http2.md": [load_suite],
     "options.md": [read_defaults],
     "scenarios.md": [read_steps] * 4,
+    "websocket.md": [read_talk] * 6,
     "your-own-suite.md": [load_suite, load_suite, read_contract],
 }
 

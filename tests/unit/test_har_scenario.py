@@ -78,7 +78,7 @@ def test_a_step_sends_what_was_recorded_and_keeps_cookies_of_its_own(tmp_path: P
     (step,) = steps(tmp_path)
     assert step.request.method == "PUT"
     assert step.request.headers == (("Accept", "a, b"),)
-    assert list(used_values(step.request)) == []
+    assert list(used_values(step)) == []
     assert (step.request.body or b"").decode().replace("{{", "{") == body
     assert "sid=1" not in text
 

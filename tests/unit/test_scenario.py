@@ -13,6 +13,7 @@ from trueload.errors import UserError
 from trueload.protocol.plan import Generate
 from trueload.protocol.scenario import FromHeader, FromJson, FromRegex
 from trueload.request.scenario import used_values
+from trueload.request.steps import StepSpec
 from trueload.request.values import Request
 from trueload.trial.plan import make_plan
 
@@ -168,4 +169,5 @@ def test_places_are_named_by_what_fills_them() -> None:
         ('/{{a}{"x"}{ a }', []),
         ("/{1}{}{a", []),
     ]:
-        assert list(used_values(Request(host="h", path=text))) == names
+        step = StepSpec(name="home", url="", request=Request(host="h", path=text))
+        assert list(used_values(step)) == names

@@ -117,6 +117,12 @@ class HeaderOptions(TypedDict, total=False):
     user: Text
 
 
+class ScenarioOptions(TypedDict, total=False):
+    """Sessions."""
+
+    scenario: Name
+
+
 class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
     """What `http` and `compare` send."""
 
@@ -283,10 +289,9 @@ class AbOptions(
     """Options of ``trueload.ab``; ``repeat`` is the number of pairs."""
 
 
-class HttpOptions(LoadingOptions, RequestOptions, total=False):
+class HttpOptions(LoadingOptions, ScenarioOptions, RequestOptions, total=False):
     """Options of ``trueload.http``."""
 
-    scenario: Name
     replay: Names
     log_format: Text
     speed: Rate
@@ -305,7 +310,7 @@ class UdpOptions(LoadingOptions, EchoOptions, total=False):
     """Options of ``trueload.udp``."""
 
 
-class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, total=False):
+class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, ScenarioOptions, total=False):
     """Options of ``trueload.ws``."""
 
     text: Flag

@@ -9,6 +9,7 @@ from trueload.commands.measure_options import SearchAxis
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import refuse_beside
+from trueload.record.accounts.messages import DELIVERY, MESSAGE_GAP
 from trueload.record.accounts.openings import CONNECT, FIRST_BYTE, FULL, RESUMED
 from trueload.record.thresholds import FAIL_ON, STREAMS_FAIL_ON, Form
 
@@ -41,6 +42,8 @@ def by_connections(
 def fail_on_form(workload: Workload) -> Form:
     """Return what ``--fail-on`` accepts: more percentiles where more is timed."""
     form = FAIL_ON if workload.traffic.stream is None else STREAMS_FAIL_ON
+    if any(step.upgrade for step in workload.traffic.scenario):
+        return replace(form, prefixes=(MESSAGE_GAP, DELIVERY))
     if workload.connect_open_per_s is None:
         return form
     handshakes = () if workload.traffic.tls is None else (FULL, RESUMED)

@@ -10,6 +10,7 @@ import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -141,6 +142,8 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     from trueload.request.message import make_messages
 
     opened = read_opening(url, given)
+    if given.scenario is not None:
+        return _read_conversation(opened, given, given.scenario)
     if given.text is not None:
         flag = "--text" if given.text else "--binary"
         hint = "a dialect says what kind its messages are"
@@ -153,6 +156,27 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
         dialect=opened.dialect,
     )
     traffic = replace(opened.workload.traffic, exchange=exchange)
+    return replace(opened.workload, traffic=traffic)
+
+
+def _read_conversation(opened: WsOpening, given: WsEchoOptions, path: Path) -> Workload:
+    """Return the conversation of a file, and where to have it. Raises ``UserError``."""
+    from trueload.request.conversation import read_conversation
+    from trueload.request.scenario import ScenarioFlags
+    from trueload.request.url import parse_given_url
+
+    hint = "each step of the scenario has its own message"
+    given.refuse_beside("--scenario", "data", "size", "text", "dialect", hint=hint)
+    # Requests before the upgrade go to the same server.
+    base = parse_given_url("http" + opened.workload.endpoint.url.removeprefix("ws"))
+    beside = ScenarioFlags(base=base)
+    found = read_conversation(path, beside, opened.request)
+    traffic = replace(
+        opened.workload.traffic,
+        scenario=found.steps,
+        ignore_unexpected=found.ignore_unexpected,
+        replies=found.replies,
+    )
     return replace(opened.workload, traffic=traffic)
 
 

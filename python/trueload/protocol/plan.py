@@ -41,6 +41,7 @@ from trueload.protocol.flow import Flow
 from trueload.protocol.http2 import Http2
 from trueload.protocol.kinds import Kinds
 from trueload.protocol.lateness import Lateness
+from trueload.protocol.messages import Messages
 from trueload.protocol.model import Model, left_out
 from trueload.protocol.openings import Openings
 from trueload.protocol.origins import OriginConnections
@@ -358,6 +359,7 @@ class Measurement(Model):
     streams: Streams | None = left_out()
     openings: Openings | None = left_out()
     redirects: Redirects | None = left_out()
+    messages: Messages | None = left_out()
 
 
 class Hello(Model):

@@ -182,15 +182,24 @@ OF_ONE_REQUEST = ("method", "body", "body_file", "form")
 """What a single request has, and targets, scenarios, recordings and curl commands have instead."""
 
 
-class RecordedOptions(Settings, group="Requests"):
-    """Sessions and recorded traffic, which `compare` cannot send."""
+class ScenarioOptions(Settings, group="Requests"):
+    """Sessions."""
 
     scenario: Path | None = option(
         FILE,
         "TOML file of the steps that each connection goes through in order, as a virtual user with"
         " cookies, pauses, and values from earlier answers (docs/scenarios.md).",
         "Steps of virtual users (TOML)",
+        texts={
+            "ws": "TOML file of a conversation instead: messages to send and to expect in order,"
+            " with pauses, and values from earlier messages (docs/websocket.md)."
+        },
     )
+
+
+class RecordedOptions(ScenarioOptions, group="Requests"):
+    """Sessions and recorded traffic, which `compare` cannot send."""
+
     replay: tuple[Path, ...] = option(
         FILE,
         "Send recorded requests at their recorded times, with no warm-up by default: an access log,"
@@ -406,7 +415,7 @@ class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions, g
     )
 
 
-class WsEchoOptions(UpgradeOptions, EchoOptions, group="Messages"):
+class WsEchoOptions(UpgradeOptions, EchoOptions, ScenarioOptions, group="Messages"):
     """All of the echoes of `ws`."""
 
     text: bool | None = option(

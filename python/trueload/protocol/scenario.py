@@ -51,6 +51,59 @@ class TakePlan(Model):
     from_: FromPlan = Field(alias="from")
 
 
+class AnyMessage(Model):
+    """Any message."""
+
+    kind: Literal["any"] = "any"
+
+
+class BinaryMessage(Model):
+    """Any binary message."""
+
+    kind: Literal["binary"] = "binary"
+
+
+class TextMessage(Model):
+    """This text, which may have placeholders."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class PrefixMessage(Model):
+    """A text that begins so; it may have placeholders."""
+
+    kind: Literal["prefix"] = "prefix"
+    text: str
+
+
+class HasMessage(Model):
+    """A message from which a value can be taken."""
+
+    kind: Literal["has"] = "has"
+    from_: FromPlan = Field(alias="from")
+    text: str | None = left_out()
+    """The value, which may have placeholders; None for any."""
+
+
+MessagePlan = Annotated[
+    AnyMessage | BinaryMessage | TextMessage | PrefixMessage | HasMessage,
+    Field(discriminator="kind"),
+]
+"""What an awaited message is like."""
+
+
+class MessagesPlan(Model):
+    """The messages of a step of a conversation over WebSocket."""
+
+    text: bool
+    """The body of the request is sent as text, else as binary data."""
+    expected: MessagePlan | None = left_out()
+    """The message that ends the step; None for a step that ends when its message is sent."""
+    within_ns: int | None = left_out()
+    """It must come within this time; None for the time-out of all requests."""
+
+
 class ThinkPlan(Model):
     """A pause, drawn evenly between two lengths."""
 
@@ -61,11 +114,24 @@ class ThinkPlan(Model):
 NO_THINK = ThinkPlan.model_construct(least_ns=0, most_ns=0)
 
 
+class UsersPlan(Model):
+    """Some of the users: of each ``of`` of them in a row, ``count`` from ``first`` on."""
+
+    first: int
+    count: int
+    of: int
+
+
 class StepPlan(Model):
     """One step of every session."""
 
     name: str
     request: RequestPlan
+    """Where messages are exchanged, its body is what is sent."""
+    upgrade: bool = left_out(False)
+    """The request upgrades the connection to a WebSocket."""
+    messages: MessagesPlan | None = left_out()
+    """Messages are exchanged instead of a request."""
     expect: ExpectPlan
     """What a good answer is."""
     take: tuple[TakePlan, ...] = left_out(())
@@ -74,6 +140,8 @@ class StepPlan(Model):
     """A pause before each of its requests."""
     repeat: int
     """How often its request is sent in a row."""
+    users: UsersPlan | None = left_out()
+    """The users that have this step; None for all."""
 
 
 class Sessions(Model):

@@ -48,6 +48,10 @@ class TrafficPlan(Model, DialogueOptions):
     """Sent in turns."""
     scenario: tuple[StepPlan, ...] = left_out(())
     """Sent in sessions."""
+    ignore_unexpected: bool = left_out(False)
+    """Messages that no step of a conversation awaits are allowed."""
+    replies: tuple[tuple[str, str], ...] = left_out(())
+    """Texts of the server that are answered at once, as heartbeats are, and their answers."""
     replay: ReplayPlan | None = left_out()
     """Recorded requests."""
     exchange: ExchangePlan | None = left_out()

@@ -26,6 +26,7 @@ from trueload.record.accounts.deliveries import Deliveries
 from trueload.record.accounts.generator_times import GeneratorTimes
 from trueload.record.accounts.http2 import Http2
 from trueload.record.accounts.idle import Idle
+from trueload.record.accounts.messages import Messages
 from trueload.record.accounts.openings import Openings
 from trueload.record.accounts.origins import OriginRecord
 from trueload.record.accounts.redirects import Redirects
@@ -486,6 +487,8 @@ class Record(Model):
     """Null without ``--connect-open``."""
     redirects: Redirects | None = None
     """Null without ``--follow``."""
+    messages: Messages | None = None
+    """Null without a conversation over WebSocket."""
     answers: tuple[Answers, ...] = ()
     """Kinds of answers to requests whose bodies were not compared with an expected one."""
     early: EarlyAnswers = EarlyAnswers.model_construct()

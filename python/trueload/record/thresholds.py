@@ -2,7 +2,8 @@
 
 Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` ``p99`` ``p99.9``
 (any percentile; of a broadcast it is of deliveries, ``receipt_p95`` of receipts; of streamed
-answers there are also ``first_part_p99`` and ``gap_p99``, with ``--connect-open`` ``connect_p99``,
+answers there are also ``first_part_p99`` and ``gap_p99``, of conversations ``message_gap_p99``
+and ``delivery_p99``, with ``--connect-open`` ``connect_p99``,
 ``full_handshake_p99``, ``resumed_handshake_p99`` and ``first_byte_p99``), ``min``, ``mean`` and
 ``max`` of the latency, ``throughput`` (requests that ended well, per second) and ``errors`` (failed
 of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.

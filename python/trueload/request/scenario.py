@@ -8,7 +8,7 @@ beside the file go into every step that does not say otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from trueload.request.origins import origin_key
 from trueload.request.redact import redact_url
 from trueload.request.steps import StepSpec
 from trueload.request.url import Url
-from trueload.request.values import Request
 from trueload.units import parse_duration
 
 FILE_BYTES_MAX = 4 * 2**20
@@ -38,8 +37,8 @@ NAME_LENGTH_MAX = 80
 
 KEYS = ("name", "request", "expect", "take", "think", "repeat")
 REQUEST_KEYS = ("method", "url", "headers", "body", "body_file")
-BUILT_IN = ("counter", "random", "repeat", "vu")
-"""Values that every request may use; crates/wire/src/session/text.rs has them, too."""
+BUILT_IN = ("counter", "random", "repeat", "stamp", "vu")
+"""Values that every request may use; crates/wire/src/message/places.rs has them, too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _VALUE = rf"\{{\+?([A-Za-z_][A-Za-z0-9_-]{{0,63}}){HOW}\}}"
 _PLACE = re.compile(rf"\{{\{{|{_VALUE}", re.ASCII)
@@ -65,20 +64,32 @@ class ScenarioFlags(FileFlags):
     data: Path | None = None
 
 
+ReadStep = Callable[[Mapping[str, Any], Path, ScenarioFlags], StepSpec | None]
+"""Reads a step of another kind than a request; returns None for one with a request."""
+
+
 def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpec, ...]]:
     """Read a scenario file (``-`` for stdin). Return the URL of the origin, and the steps. Raises
     ``UserError``."""
+    return read_steps(path, beside, lambda *_: None, FORMAT)[1]
+
+
+def read_steps(
+    path: Path, beside: ScenarioFlags, read: ReadStep, form: FileFormat, keys: Sequence[str] = ()
+) -> tuple[dict[str, Any], tuple[Url, tuple[StepSpec, ...]]]:
+    """Read a file of steps, of which ``read`` reads those of another kind. Return its other
+    ``keys``, the URL of the origin, and the steps. Raises ``UserError``."""
     shown = "the scenario on stdin" if str(path) == "-" else f"the scenario {str(path)!r}"
     try:
         raw = parse_toml(read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB"))
     except UnreadableError as error:
-        raise UserError(f"{shown} {error}", FORMAT.entry) from None
-    steps = raw.get("step")
+        raise UserError(f"{shown} {error}", form.entry) from None
+    steps = raw.pop("step", None)
     for key in raw:
-        if key != "step":
-            raise UserError(f"{shown}: {key!r} is not a key", FORMAT.entry)
+        if key not in keys:
+            raise UserError(f"{shown}: {key!r} is not a key", form.entry)
     if not isinstance(steps, list) or not steps:
-        raise UserError(f"{shown} has no step", FORMAT.entry)
+        raise UserError(f"{shown} has no step", form.entry)
     if len(steps) > STEPS_MAX:
         raise UserError(f"{shown} has more than {STEPS_MAX:,} steps", "use fewer")
     folder = Path() if str(path) == "-" else path.parent
@@ -87,7 +98,14 @@ def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpe
         name = fields.get("name") if isinstance(fields, dict) else None
         where = f"step {name!r}" if isinstance(name, str) and name else f"step {number}"
         try:
-            endpoint, step = _step(fields, folder, replace(beside, base=base))
+            if not isinstance(fields, dict):
+                form.refuse("not a table")
+            with_base = replace(beside, base=base)
+            step = read(fields, folder, with_base)
+            endpoint = base
+            if step is None:
+                endpoint, step = _step(fields, folder, with_base)
+            assert endpoint is not None
             base = base or endpoint
             if origin_key(endpoint) != origin_key(base):
                 of = redact_url(endpoint.origin)
@@ -98,14 +116,12 @@ def read_scenario(path: Path, beside: ScenarioFlags) -> tuple[Url, tuple[StepSpe
             raise UserError(f"{shown}, {where}: {error.message}", error.hint) from None
         found.append(step)
     _check_bodies(found, shown)
-    _check_values(found, shown, columns_of(beside.data))
+    check_values(found, shown, columns_of(beside.data))
     assert base is not None
-    return base, tuple(found)
+    return raw, (base, tuple(found))
 
 
-def _step(fields: Any, folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSpec]:
-    if not isinstance(fields, dict):
-        FORMAT.refuse("not a table")
+def _step(fields: dict[str, Any], folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSpec]:
     step, asked = Entry(fields, KEYS, FORMAT), fields.get("request")
     if not isinstance(asked, dict):
         FORMAT.refuse("'request' is missing")
@@ -113,17 +129,17 @@ def _step(fields: Any, folder: Path, beside: ScenarioFlags) -> tuple[Url, StepSp
     endpoint = request.endpoint(beside.base)
     endpoint = replace(endpoint, path=_as_legal(endpoint.path))
     return endpoint, StepSpec(
-        name=_name(fields.get("name")),
+        name=step_name(fields.get("name")),
         url=redact_url(endpoint.url),
         request=request.request(endpoint, folder, beside),
         expect=step.expect(beside.expect),
-        take=_take(step.table("take", 'write for example take = { token = "json:/token" }')),
-        think_ns=_think(fields.get("think", "0s")),
+        take=taken_values(step.table("take", 'write for example take = { token = "json:/token" }')),
+        think_ns=step_think(fields.get("think", "0s")),
         repeat=step.count("repeat", REPEAT_MAX),
     )
 
 
-def _name(value: Any) -> str:
+def step_name(value: Any) -> str:
     hint = 'write for example name = "log in"'
     if not isinstance(value, str):
         FORMAT.refuse("'name' is missing" if value is None else "'name' is not a string", hint)
@@ -132,10 +148,10 @@ def _name(value: Any) -> str:
     return redact_url(value)
 
 
-def _take(value: dict[str, Any]) -> tuple[tuple[str, FromPlan], ...]:
+def taken_values(value: dict[str, Any]) -> tuple[tuple[str, FromPlan], ...]:
     if len(value) > TAKES_MAX:
         FORMAT.refuse(f"'take' has more than {TAKES_MAX} values", "use fewer")
-    return tuple((_value_name(name), _from(name, text)) for name, text in value.items())
+    return tuple((_value_name(name), take_from(name, text)) for name, text in value.items())
 
 
 def _value_name(name: str) -> str:
@@ -146,7 +162,7 @@ def _value_name(name: str) -> str:
     return name
 
 
-def _from(name: str, text: Any) -> FromPlan:
+def take_from(name: str, text: Any) -> FromPlan:
     kind, colon, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
     if not colon or kind not in ("json", "header", "cookie", "regex"):
         FORMAT.refuse(f"'{name}' is not taken from any part of an answer", TAKE_HINT)
@@ -166,16 +182,21 @@ def _from(name: str, text: Any) -> FromPlan:
     return FromHeader(name=rest) if kind == "header" else FromCookie(name=rest)
 
 
-def _think(value: Any) -> tuple[int, int]:
-    hint = 'write for example think = "200ms", or think = "100ms..300ms"'
+def step_duration(key: str, value: Any, more: str = "") -> int:
+    """Read a time of a step, in ns."""
+    hint = f'write for example {key} = "200ms"{more}'
     if not isinstance(value, str):
-        FORMAT.refuse("'think' is not a string", hint)
-    first, _, last = value.partition("..")
+        FORMAT.refuse(f"'{key}' is not a string", hint)
     try:
-        least_ns = parse_duration(first.strip())
-        most_ns = parse_duration(last.strip()) if last else least_ns
+        return parse_duration(value.strip())
     except ValueError as error:
-        FORMAT.refuse(f"'think': {error}", hint)
+        FORMAT.refuse(f"'{key}': {error}", hint)
+
+
+def step_think(value: Any) -> tuple[int, int]:
+    bounds = value.split("..", 1) if isinstance(value, str) else [value]
+    times_ns = [step_duration("think", each, ', or think = "100ms..300ms"') for each in bounds]
+    least_ns, most_ns = times_ns[0], times_ns[-1]
     if least_ns > most_ns:
         FORMAT.refuse(
             f"'think' begins with the longer pause: {value}", "write the shorter one first"
@@ -201,19 +222,19 @@ def has_places(text: str) -> bool:
     return _NAMED_PLACE.search(text) is not None
 
 
-def used_values(request: Request) -> Iterator[str]:
-    """The names of the values that fill the places of a request, one for each place."""
-    body = (request.body or b"").decode("latin-1")
-    for text in (request.path, *(value for _, value in request.headers), body):
+def used_values(step: StepSpec) -> Iterator[str]:
+    """The names of the values that fill the places of a step, one for each place."""
+    for text in step.texts:
         yield from (found[1] for found in _PLACE.finditer(text) if found[1])
 
 
-def _check_values(steps: Sequence[StepSpec], shown: str, columns: Sequence[str]) -> None:
-    """Refuse a value that is no column of data, and that no step takes before its use."""
+def check_values(steps: Sequence[StepSpec], shown: str, columns: Sequence[str]) -> None:
+    """Refuse a value that is no column of data, and that no step takes before its use. Raises
+    ``UserError``."""
     takers = {name: step for step in reversed(steps) for name, _ in step.take}
     taken = {*BUILT_IN, *columns}
     for step in steps:
-        for name in used_values(step.request):
+        for name in used_values(step):
             if name in taken:
                 continue
             where = f"{shown}, step {step.name!r}: no step before it takes {{{name}}}"
@@ -242,7 +263,7 @@ def _needed(step: StepSpec, takers: dict[str, StepSpec]) -> set[str]:
     """The values that a step needs, and those that their takers need."""
     needed, waiting = set[str](), [step]
     while waiting:
-        for name in used_values(waiting.pop().request):
+        for name in used_values(waiting.pop()):
             if name not in needed:
                 needed.add(name)
                 waiting += [takers[name]] if name in takers else []

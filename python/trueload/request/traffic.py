@@ -45,6 +45,10 @@ class Traffic:
     """Sent in turns."""
     scenario: tuple[StepSpec, ...] = ()
     """Sent in sessions."""
+    ignore_unexpected: bool = False
+    """Messages that no step of a conversation awaits are allowed."""
+    replies: tuple[tuple[str, str], ...] = ()
+    """Texts of the server that are answered at once, and their answers."""
     replay: Replay | None = None
     """Recorded requests."""
     exchange: Exchange | None = None
@@ -138,6 +142,8 @@ class Traffic:
             expect=expect_plan(self.expect),
             targets=tuple(target_plan(target, close, columns) for target in self.targets),
             scenario=tuple(step_plan(step) for step in self.scenario),
+            ignore_unexpected=self.ignore_unexpected,
+            replies=self.replies,
             replay=None if self.replay is None else self.replay.plan(close=close),
             exchange=None if self.exchange is None else self.exchange.plan(),
             data=data,

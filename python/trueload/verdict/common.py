@@ -145,8 +145,9 @@ def has_slow_connections(record: Record) -> bool:
 
 
 def is_http(record: Record) -> bool:
-    """Whether requests and answers were HTTP."""
-    return record.plan.generate.exchange is None
+    """Whether all requests and answers were HTTP."""
+    generate = record.plan.generate
+    return generate.exchange is None and not any(step.upgrade for step in generate.scenario)
 
 
 def is_staged(record: Record) -> bool:
