@@ -27,7 +27,7 @@ from typing import Any
 import trustme
 from built import find_built
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import COMPARISON, write_section
+from page import RELIABILITY, write_section
 from process import BenchError
 
 sys.path[:0] = [
@@ -415,7 +415,7 @@ def main() -> int:
     lines = [*table([*rows, opened], [tool.name for tool in tools]), "", *absent]
     print("\n".join([*lines, "", *mark_table(marked)]))
     if not absent:
-        write_section(COMPARISON, "traps2", lines, by="make bench REPORTS=traps2")
+        write_section(RELIABILITY, "traps2", lines, by="make bench REPORTS=traps2")
     return exit_code(marked)
 
 
