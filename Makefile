@@ -137,7 +137,7 @@ format: setup ## rewrite the sources in the one style
 test-subjects: setup ## build every subject and check it against its contracts
 	$(BIN)/trueload subjects check
 
-REPORTS ?= starts peers http2 breakdown floor truth pacing openloop echo hostile wait broadcast ordinary stability traps2 many_hosts ray_front faults_hosts
+REPORTS ?= starts peers http2 breakdown floor truth pacing openloop echo hostile wait talks broadcast ordinary stability traps2 many_hosts ray_front faults_hosts
 
 .PHONY: bench
 bench: setup ## speed and accuracy against other tools and the truth (REPORTS=truth for one of them)

@@ -36,12 +36,15 @@ class Commanded:
     cpu_s: float | None
 
 
-def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> Commanded:
-    """Run `trueload http URL` with the engine on the generator's CPU, without warm-up.
+def run_http(
+    binary: Path, url: str, flags: Sequence[str], timeout_s: float, verb: str = "http"
+) -> Commanded:
+    """Run `trueload http URL`, or another verb, with the engine on the generator's CPU, without
+    warm-up.
 
     Raises `BenchError` with the command's explanation when nothing was measured.
     """
-    command = [sys.executable, "-m", "trueload", "http", url, "--cpus", str(GENERATOR_CPU)]
+    command = [sys.executable, "-m", "trueload", verb, url, "--cpus", str(GENERATOR_CPU)]
     command += ["--warmup", "0s", "--no-save", "--json", "-", *flags]
     with tempfile.TemporaryDirectory() as folder:
         cost = Path(folder) / "cost"
@@ -57,9 +60,9 @@ def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> 
                 preexec_fn=prepare(SERVER_CPU, GENERATOR_CPU, hard=True),
             )
         except subprocess.TimeoutExpired as error:
-            raise BenchError(f"`trueload http` took longer than {timeout_s:g} s") from error
+            raise BenchError(f"`trueload {verb}` took longer than {timeout_s:g} s") from error
         if ran.returncode not in GOOD_CODES:
-            raise BenchError(f"`trueload http` ended with {ran.returncode}: {_why(ran)}")
+            raise BenchError(f"`trueload {verb}` ended with {ran.returncode}: {_why(ran)}")
         spent = [float(line.split()[0]) for line in read_costs(cost)]
         return Commanded(json.loads(ran.stdout), sum(spent) if spent else None)
 
