@@ -25,6 +25,7 @@ ELSEWHERE = {
     r"--place|--lab|10\.0\.0\.|//web\b": "other hosts, Kubernetes or Ray",
     r"example\.org/|--proxy": "the Internet, or a proxy",
     r"/run/app\.sock": "a socket of the reader's own server",
+    r"ws \S+ --scenario": "a server of that protocol: tests/test_websocket_examples.py has them",
     r"/v1/chat/completions": "a language model",
     r"--otlp": "a collector of metrics",
     r"--limit|--mode broadcast": "minutes: searches have tests of their own",
