@@ -132,12 +132,13 @@ def memory(load: Load) -> float:
     """Return the memory of listeners / that of clients of a broadcast."""
     file = load.folder / "listen.toml"
     file.write_text(LISTEN)
-    many = str(LISTENERS)
-    listening = _ours(load, "-c", many, "-d", "3s", "--scenario", str(file), "--timeout", "30s")
-    one_step = ("--mode", "broadcast", "--step", many, "--steps", "1", "--samples", "4")
-    broadcast = _ours(load, *one_step, "--limit", "p95<30s", "--timeout", "30s")
-    peaks = [one.record["generator"]["peak_rss_bytes"] for one in (listening, broadcast)]
-    return float(peaks[0] / peaks[1])
+    many, wait = str(LISTENERS), ("--timeout", "30s")
+    listening = _ours(load, "-c", many, "-d", "3s", "--scenario", str(file), *wait)
+    flags = ("--mode", "broadcast", "--step", many, "--steps", "1", "--samples", "4", *wait)
+    patience_s = load.seconds + PATIENCE_S
+    joined = run_http(load.binary, load.url, (*flags, "--limit", "p95<30s"), patience_s, "ws")
+    own = listening.record["generator"]["peak_rss_bytes"]
+    return float(own / max(s["generator"]["peak_rss_bytes"] for s in joined.record["steps"]))
 
 
 def measure(load: Load, rounds: int, seed: int) -> dict[str, list[Turn]]:
