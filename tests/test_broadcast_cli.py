@@ -69,7 +69,10 @@ def test_clients_join_until_the_limit_is_crossed_and_the_rest_is_bisected(stage:
     result = found["result"]
     assert (result["outcome"], result["unit"]) == ("found", "clients")
     low, high = result["interval"]["low"], result["interval"]["high"]
-    assert low < 5000 <= high <= low * 1.02
+    assert low < 5000
+    assert high <= low * 1.02
+    # Where the machine spoils a step twice, the bracket ends there.
+    assert high >= 5000 or result["limited_by"] != "server"
     assert clients[-1] == low
     stages = [step["step"]["stage"] for step in found["steps"]]
     assert list(dict.fromkeys(stages)) == ["bracket", "bisect", "confirm"]
