@@ -167,9 +167,10 @@ def generators() -> tuple[dict[str, Callable[[Load], Turn]], dict[str, str]]:
     return found | {name: each for name, each in others.items() if name not in absent}, absent
 
 
-def measure(load: Load, rounds: int, seed: int) -> dict[str, list[Turn]]:
+def measure(
+    tools: Mapping[str, Callable[[Load], Turn]], load: Load, rounds: int, seed: int
+) -> dict[str, list[Turn]]:
     """Run every generator once in each round, in random order."""
-    tools, _ = generators()
     turns: dict[str, list[Turn]] = {name: [] for name in tools}
     random = Random(seed)
     for _ in range(rounds):
@@ -193,9 +194,10 @@ def judge(turns: Mapping[str, Sequence[Turn]], absent: Mapping[str, str]) -> lis
     return marked
 
 
-def table(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
-    """Markdown with a row for each generator. Pure."""
-    lines = ["| generator | requests a run | CPU µs/request | least to most |", "|---|--:|--:|---|"]
+def table(turns: Mapping[str, Sequence[Turn]], of: str = "request") -> list[str]:
+    """Markdown with a row for each generator; `of` is what it sends. Pure."""
+    head = f"| generator | {of}s a run | CPU µs/{of} | least to most |"
+    lines = [head, "|---|--:|--:|---|"]
     for name, found in turns.items():
         costs = sorted(turn.cpu_us for turn in found)
         sent = f"{median(turn.requests for turn in found):,.0f}"
@@ -212,13 +214,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="a run (5)")
     parser.add_argument("--seed", type=int, default=1, help="order of the generators (1)")
     options = parser.parse_args()
-    quiet, (_, absent) = Quiet(), generators()
+    quiet, (tools, absent) = Quiet(), generators()
     try:
         binary = prepare_setting()
         with reference(binary, SERVER_CPU) as server, tempfile.TemporaryDirectory() as folder:
             url = f"http://127.0.0.1:{server.port}"
             load = Load(url, options.seconds, Path(folder), binary)
-            turns = measure(load, options.rounds, options.seed)
+            turns = measure(tools, load, options.rounds, options.seed)
     except (BenchError, SettingError) as error:
         print(error, file=sys.stderr)
         return 2

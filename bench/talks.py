@@ -22,9 +22,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from statistics import median
 
 from commanded import Commanded, run_http
@@ -32,6 +30,7 @@ from engine import serving
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
 from process import BenchError, run
+from scenario import Load, Turn, measure, table
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
 from trueload.protocol.exchange import ServeWs
 
@@ -64,29 +63,6 @@ export default function () {
   });
 }
 """
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One run of a generator: the messages that came back, and its CPU time."""
-
-    messages: int
-    cpu_s: float
-
-    @property
-    def cpu_us(self) -> float:
-        """CPU per message, in microseconds."""
-        return self.cpu_s / self.messages * 1e6
-
-
-@dataclass(frozen=True)
-class Load:
-    """What each generator is asked for."""
-
-    url: str
-    seconds: float
-    folder: Path
-    binary: Path
 
 
 def _ours(load: Load, *flags: str) -> Commanded:
@@ -141,17 +117,10 @@ def memory(load: Load) -> float:
     return float(own / max(s["generator"]["peak_rss_bytes"] for s in joined.record["steps"]))
 
 
-def measure(load: Load, rounds: int, seed: int) -> dict[str, list[Turn]]:
-    """Run every generator once in each round, in random order."""
-    tools: dict[str, Callable[[Load], Turn]] = {TALK: _talk, ECHO: _echo}
-    if shutil.which(K6) is not None:
-        tools[K6] = _k6
-    turns: dict[str, list[Turn]] = {name: [] for name in tools}
-    random = Random(seed)
-    for _ in range(rounds):
-        for name in random.sample(list(tools), len(tools)):
-            turns[name].append(tools[name](load))
-    return turns
+def generators() -> dict[str, Callable[[Load], Turn]]:
+    """Return the generators that can be had."""
+    found: dict[str, Callable[[Load], Turn]] = {TALK: _talk, ECHO: _echo}
+    return found | ({} if shutil.which(K6) is None else {K6: _k6})
 
 
 def judge(turns: Mapping[str, Sequence[Turn]], of_memory: float) -> list[Mark]:
@@ -165,17 +134,6 @@ def judge(turns: Mapping[str, Sequence[Turn]], of_memory: float) -> list[Mark]:
         marked.append(mark(what, limit, ratio, shown))
     what = f"memory of {LISTENERS:,} listeners / of clients of a broadcast"
     return [*marked, mark(what, OF_MEMORY, of_memory, f"{of_memory:.3g}")]
-
-
-def table(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
-    """Markdown with a row for each generator. Pure."""
-    lines = ["| generator | messages a run | CPU µs/message | least to most |", "|---|--:|--:|---|"]
-    for name, found in turns.items():
-        costs = sorted(turn.cpu_us for turn in found)
-        came = f"{median(turn.messages for turn in found):,.0f}"
-        cells = (name, came, f"{median(costs):.2f}", f"{costs[0]:.2f} to {costs[-1]:.2f}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
 
 
 def main() -> int:
@@ -194,7 +152,7 @@ def main() -> int:
         ):
             url, folder_path = f"ws://127.0.0.1:{port}/echo", Path(folder)
             load = Load(url, options.seconds, folder_path, binary)
-            turns = measure(load, options.rounds, options.seed)
+            turns = measure(generators(), load, options.rounds, options.seed)
             everybody = Load(url.replace("/echo", "/ws"), options.seconds, folder_path, binary)
             of_memory = memory(everybody)
     except (BenchError, SettingError) as error:
@@ -203,7 +161,7 @@ def main() -> int:
     marked = judge(turns, of_memory)
     versions = {K6: (K6, "--version")} if K6 in turns else {}
     print(describe(versions), f"\n{options.rounds} rounds. {quiet}\n", sep="\n")
-    print(*table(turns), "", *mark_table(marked), sep="\n")
+    print(*table(turns, "message"), "", *mark_table(marked), sep="\n")
     return exit_code(marked)
 
 

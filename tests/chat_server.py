@@ -30,9 +30,9 @@ class Chat:
     closed: Counter[int | None] = field(default_factory=Counter)
     lock: Lock = field(default_factory=Lock)
     room: set[ServerConnection] = field(default_factory=set)
-    """Those who hear what is told."""
+    """The connections that each message is sent to."""
     together: Barrier = field(default_factory=lambda: Barrier(4, timeout=20))
-    """Nothing is told before so many are in the room."""
+    """Messages are sent on once so many connections are in the room."""
 
     def note(self, what: str) -> None:
         """Log one message."""

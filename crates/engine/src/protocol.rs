@@ -175,7 +175,7 @@ pub struct GeneratePlan {
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<StepPlan>,
-    /// In a conversation over WebSocket, messages that no step awaits are allowed.
+    /// In a conversation over WebSocket, messages that no step expects are allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ignore_unexpected: bool,
     /// Texts of the server that are answered at once, as heartbeats are, and their answers.

@@ -101,7 +101,7 @@ class MessagesPlan(Model):
     expected: MessagePlan | None = left_out()
     """The message that ends the step; None for a step that ends when its message is sent."""
     within_ns: int | None = left_out()
-    """It must come within this time; None for the time-out of all requests."""
+    """The longest wait for that message; None for the time-out of all requests."""
 
 
 class ThinkPlan(Model):
@@ -115,7 +115,7 @@ NO_THINK = ThinkPlan.model_construct(least_ns=0, most_ns=0)
 
 
 class UsersPlan(Model):
-    """Some of the users: of each ``of`` of them in a row, ``count`` from ``first`` on."""
+    """Some of the users: of each group of ``of``, ``count`` from place ``first`` (from 0) on."""
 
     first: int
     count: int

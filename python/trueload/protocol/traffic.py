@@ -49,7 +49,7 @@ class TrafficPlan(Model, DialogueOptions):
     scenario: tuple[StepPlan, ...] = left_out(())
     """Sent in sessions."""
     ignore_unexpected: bool = left_out(False)
-    """Messages that no step of a conversation awaits are allowed."""
+    """Messages that no step of a conversation expects are allowed."""
     replies: tuple[tuple[str, str], ...] = left_out(())
     """Texts of the server that are answered at once, as heartbeats are, and their answers."""
     replay: ReplayPlan | None = left_out()

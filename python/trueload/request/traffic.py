@@ -46,7 +46,7 @@ class Traffic:
     scenario: tuple[StepSpec, ...] = ()
     """Sent in sessions."""
     ignore_unexpected: bool = False
-    """Messages that no step of a conversation awaits are allowed."""
+    """Messages that no step of a conversation expects are allowed."""
     replies: tuple[tuple[str, str], ...] = ()
     """Texts of the server that are answered at once, and their answers."""
     replay: Replay | None = None

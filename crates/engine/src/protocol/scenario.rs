@@ -38,15 +38,16 @@ pub struct StepPlan {
     pub users: Option<UsersPlan>,
 }
 
-/// Some of the users: of each `of` of them in a row, `count` from `first` on, which is from 0.
+/// Some of the users. They are numbered from 0 and divided into groups of `of`; in each group these
+/// are the `count` users from place `first` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsersPlan {
-    /// The first of them.
+    /// The place of the first of them in its group, from 0.
     pub first: u32,
-    /// How many.
+    /// The number of them in each group.
     pub count: u32,
-    /// Of how many.
+    /// The number of users in a group.
     pub of: u32,
 }
 
@@ -59,7 +60,7 @@ pub struct MessagesPlan {
     /// The message that ends the step; null for a step that ends when its message is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<MessagePlan>,
-    /// It must come within this time after what is sent; null for `timeout_ns`.
+    /// The longest wait for that message, in ns; null for `timeout_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ns: Option<u64>,
 }

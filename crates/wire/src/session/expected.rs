@@ -30,14 +30,8 @@ pub(super) struct Expected {
 
 impl Expected {
     /// Whether this is the message.
-    pub(super) fn is_met(
-        &self,
-        filling: &impl Filling,
-        is_text: bool,
-        message: &[u8],
-        found: &mut Vec<u8>,
-    ) -> bool {
-        let mut text = Vec::new();
+    pub(super) fn is_met(&self, filling: &impl Filling, is_text: bool, message: &[u8]) -> bool {
+        let (mut text, mut found) = (Vec::new(), Vec::new());
         if let Some(pieces) = &self.text {
             fill(pieces, filling, &mut 0, &mut text);
         }
@@ -48,7 +42,7 @@ impl Expected {
             Wanted::Prefix => is_text && message.starts_with(&text),
             Wanted::Has(from) => {
                 let answer = Answer::of_body(message);
-                from.find(&answer, found) && (self.text.is_none() || *found == text)
+                from.find(&answer, &mut found) && (self.text.is_none() || found == text)
             }
         }
     }

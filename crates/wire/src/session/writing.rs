@@ -50,8 +50,7 @@ impl Session {
     ) -> bool {
         let expected = self.step(script).and_then(|step| step.expected.as_ref());
         let filled = Filled { session: self, filling };
-        let mut found = Vec::new();
-        expected.is_some_and(|expected| expected.is_met(&filled, is_text, message, &mut found))
+        expected.is_some_and(|expected| expected.is_met(&filled, is_text, message))
     }
 
     /// Appends the header block of the present request over HTTP/2.

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::client::{Awaited, Opening, OpeningError};
+use super::mismatch::shown;
 use super::{Error, Event, Fault, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerClose};
@@ -26,8 +27,6 @@ const KEPT_BYTES_MOST: usize = 256 << 10;
 const CONTROLS_MOST: u32 = 1000;
 /// The close code of an end that nobody minds (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
-/// Most bytes of a message that are shown.
-const SHOWN_BYTES: usize = 60;
 
 /// What all connections of a thread share.
 #[derive(Debug)]
@@ -60,7 +59,7 @@ pub struct Manner {
 pub struct Heard {
     /// Messages received.
     pub received: u64,
-    /// Those of them that no step awaited.
+    /// Messages that no step expected.
     pub unexpected: u64,
     /// The times since the messages before them on their connections, in ns.
     pub gaps_ns: Vec<u64>,
@@ -422,11 +421,11 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
     fn note_unexpected(&mut self, payload: &[u8], shared: &mut Shared) -> Result<(), Fault> {
         shared.heard.unexpected += 1;
         if shared.manner.ignores {
-            let why = || format!("{} came instead of what the step expects", shown(payload));
+            let why = || format!("{} came instead of what the step expects", shown(payload, 0));
             shared.note_reason(Ending::TimeoutFirstByte, why);
             return Ok(());
         }
-        let why = || format!("{} came, and no step expects it", shown(payload));
+        let why = || format!("{} came, and no step expects it", shown(payload, 0));
         shared.note_reason(Ending::Mismatch, why);
         Err(Fault::Unsolicited)
     }
@@ -528,13 +527,6 @@ impl Open {
         let receiver = Receiver::new(Role::Client);
         Open { receiver, kept, kept_bytes, controls, first_byte_ns, heard_ns }
     }
-}
-
-/// A message, cut if it is long, with every byte visible.
-fn shown(message: &[u8]) -> String {
-    let part = &message[..message.len().min(SHOWN_BYTES)];
-    let more = if part.len() < message.len() { "…" } else { "" };
-    format!("\"{}{more}\"", part.escape_ascii())
 }
 
 impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {

@@ -46,8 +46,8 @@ fn in_words((came_as, came): (Kind, &[u8]), (sent_as, expected): (Kind, &[u8])) 
     format!("{} came, {} was expected", shown(came, from), shown(expected, from))
 }
 
-/// A message from this byte on.
-fn shown(message: &[u8], from: usize) -> String {
+/// A message from this byte on, in quotes and cut if it is long.
+pub(super) fn shown(message: &[u8], from: usize) -> String {
     let rest = message.get(from..).unwrap_or_default();
     let part = &rest[..rest.len().min(SHOWN_BYTES)];
     let before = if from > 0 { "…" } else { "" };
