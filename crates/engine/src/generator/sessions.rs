@@ -45,6 +45,8 @@ struct Course {
 pub(super) struct Sessions {
     paces: Arc<[StepPace]>,
     seed: u64,
+    /// They are conversations, whose connections end with their last step.
+    talk: bool,
     courses: Vec<Course>,
     /// The number of users in a session.
     running: u32,
@@ -52,7 +54,8 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(paces: Arc<[StepPace]>, seed: u64) -> Self {
-        Sessions { paces, seed: seed ^ PAUSES, courses: Vec::new(), running: 0 }
+        let talk = paces.iter().any(|pace| pace.talks);
+        Sessions { paces, seed: seed ^ PAUSES, talk, courses: Vec::new(), running: 0 }
     }
 
     /// Has as many users as there are slots; the sessions of others end without an outcome.
@@ -94,7 +97,7 @@ impl Sessions {
 
     /// The slots whose users have only to listen, and wait for a message.
     fn listening(&self) -> Vec<u32> {
-        if self.paces.iter().all(|pace| !pace.listens) {
+        if !self.talk {
             return Vec::new();
         }
         let listens = |course: &Course| {
@@ -129,9 +132,10 @@ impl Sessions {
         pace.think_least_ns + (scaled >> RANDOM_MOST.count_ones()) as u64
     }
 
-    /// The same request, which knows whether it is the last one.
+    /// The same request, which knows in a conversation whether it is the last one.
+    #[inline]
     fn told_last(&self, turn: Turn) -> Turn {
-        Turn { is_last: self.next(turn).is_none(), ..turn }
+        Turn { is_last: self.talk && self.next(turn).is_none(), ..turn }
     }
 
     /// The request after this one; none at the end of the session.
@@ -367,8 +371,7 @@ mod tests {
             repeat,
             think_least_ns,
             think_most_ns,
-            users: None,
-            listens: false,
+            ..StepPace::default()
         };
         Sessions::new(Arc::from([pace(1, 0, 0), pace(3, 100, 300), pace(2, 7, 7)]), 1)
     }

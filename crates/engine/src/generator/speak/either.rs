@@ -153,10 +153,12 @@ impl<T: Copy + PartialEq + Debug + 'static> Either<T> {
 impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
     #[inline]
     fn ask_alike(&mut self, tag: T, count: usize) {
-        of_either!(&mut self.version, client => client.ask_alike(tag, count));
-        if let Version::Http1(_) = self.version {
-            self.count_http1();
+        match &mut self.version {
+            Version::Http1(client) => client.ask_alike(tag, count),
+            Version::Http2(client) => return client.ask_alike(tag, count),
+            Version::WebSocket(client) => return client.ask_alike(tag, count),
         }
+        self.count_http1();
     }
 
     #[inline]

@@ -35,6 +35,8 @@ impl WebSocket {
     }
 
     /// See `Machine::handle_input`.
+    // Within that of `Either`, it would keep HTTP from being compiled in one piece.
+    #[inline(never)]
     pub(super) fn handle_input<T: Copy + PartialEq + 'static, B: Book<T>>(
         &mut self,
         client: &mut Client<T>,
@@ -54,6 +56,7 @@ impl WebSocket {
     }
 
     /// See `Machine::send`.
+    #[inline(never)]
     pub(super) fn send<T: Copy + PartialEq + 'static, B: Book<T>>(
         &mut self,
         client: &mut Client<T>,
