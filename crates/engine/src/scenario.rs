@@ -174,7 +174,6 @@ fn pace(step: &StepPlan) -> StepPace {
         think_least_ns: step.think.least_ns,
         think_most_ns: step.think.most_ns,
         users: step.users,
-        talks: step.messages.is_some(),
         listens: step.messages.is_some() && step.request.body_sha256.is_none(),
     }
 }

@@ -10,8 +10,8 @@ use super::programs::{Programs, Threads};
 use crate::blobs::Blobs;
 use crate::failure::Failure;
 use crate::generator::{
-    Dialogue, Hops, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2, Plain, Protocol, Users,
-    Versions, WebSocket,
+    Dialogue, Hops, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2, OverWebSocket, Plain,
+    Protocol, Users, Versions, WebSocket,
 };
 use crate::protocol::GeneratePlan;
 use crate::{request, scenario};
@@ -32,11 +32,7 @@ impl Programs<'_> {
                 let chance = Chance::new(random(seed, u64::from(thread), 0));
                 let run = scenario.script.stamps().then_some(scenario.run);
                 let web_socket = WebSocket::new(Shared::new(manner.clone(), run, chance));
-                OverEither::new(
-                    Versions::web_socket(web_socket),
-                    Users::new(scenario.clone()),
-                    false,
-                )
+                OverWebSocket::new(web_socket, Users::new(scenario.clone()), false)
             });
         }
         if !self.plan.scenario.is_empty() {

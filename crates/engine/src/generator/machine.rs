@@ -18,6 +18,9 @@ pub trait Machine<T>: Exchange<T> + Debug {
     /// What all connections of a thread share.
     type Shared: Debug;
 
+    /// See `Protocol::TALKS`.
+    const TALKS: bool = false;
+
     /// The machine of a slot that had no connection yet.
     fn new(shared: &Self::Shared) -> Self;
 

@@ -85,8 +85,8 @@ pub use slot::Tag;
 use slot::{NEVER, Numbered, Slot};
 use slots::Slots;
 pub use speak::{
-    Broadcast, Broadcasting, Either, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2, TcpEcho,
-    UdpEcho, Versions, WebSocket, WsEcho,
+    Broadcast, Broadcasting, Either, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2,
+    OverWebSocket, TcpEcho, UdpEcho, Versions, WebSocket, WsEcho,
 };
 use stamps::{Stamps, Written};
 pub use talk::{Alike, Dialogue, Hops, Plain, Scenario, Sending, Talking, Users};

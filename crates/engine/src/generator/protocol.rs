@@ -128,6 +128,9 @@ pub trait Protocol: Debug {
     /// The machine of one connection.
     type Client: Exchange<Tag> + Debug;
 
+    /// The sessions are conversations: users have roles, and a connection ends with its last step.
+    const TALKS: bool = false;
+
     /// The machine of a slot that had no connection yet.
     fn client(&self) -> Self::Client;
 

@@ -29,8 +29,6 @@ pub struct StepPace {
     pub think_most_ns: u64,
     /// The users that have it; none for all.
     pub users: Option<UsersPlan>,
-    /// It is a message of a conversation.
-    pub talks: bool,
     /// It sends nothing, and ends with a message that comes.
     pub listens: bool,
 }

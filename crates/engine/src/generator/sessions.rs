@@ -45,8 +45,8 @@ struct Course {
 pub(super) struct Sessions {
     paces: Arc<[StepPace]>,
     seed: u64,
-    /// They are conversations, whose connections end with their last step.
-    talk: bool,
+    /// Some steps are not of all users.
+    roles: bool,
     courses: Vec<Course>,
     /// The number of users in a session.
     running: u32,
@@ -54,8 +54,8 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(paces: Arc<[StepPace]>, seed: u64) -> Self {
-        let talk = paces.iter().any(|pace| pace.talks);
-        Sessions { paces, seed: seed ^ PAUSES, talk, courses: Vec::new(), running: 0 }
+        let roles = paces.iter().any(|pace| pace.users.is_some());
+        Sessions { paces, seed: seed ^ PAUSES, roles, courses: Vec::new(), running: 0 }
     }
 
     /// Has as many users as there are slots; the sessions of others end without an outcome.
@@ -97,9 +97,6 @@ impl Sessions {
 
     /// The slots whose users have only to listen, and wait for a message.
     fn listening(&self) -> Vec<u32> {
-        if !self.talk {
-            return Vec::new();
-        }
         let listens = |course: &Course| {
             course.asked
                 && self.paces.get(course.turn.step as usize).is_some_and(|pace| pace.listens)
@@ -132,10 +129,9 @@ impl Sessions {
         pace.think_least_ns + (scaled >> RANDOM_MOST.count_ones()) as u64
     }
 
-    /// The same request, which knows in a conversation whether it is the last one.
-    #[inline]
-    fn told_last(&self, turn: Turn) -> Turn {
-        Turn { is_last: self.talk && self.next(turn).is_none(), ..turn }
+    /// Whether a request is the last one.
+    fn is_last(&self, turn: Turn) -> bool {
+        self.next(turn).is_none()
     }
 
     /// The request after this one; none at the end of the session.
@@ -151,6 +147,9 @@ impl Sessions {
 
     /// The first step of a user, from this one on.
     fn step_from(&self, step: u32, user: u32) -> Option<u32> {
+        if !self.roles {
+            return ((step as usize) < self.paces.len()).then_some(step);
+        }
         let steps = step..self.paces.len() as u32;
         steps.into_iter().find(|step| self.paces[*step as usize].is_of(user))
     }
@@ -194,8 +193,10 @@ impl<P: Protocol> Generator<P> {
         };
         let user = self.config.global(key) + 1;
         let step = self.sessions.step_from(0, user).unwrap_or(0);
-        let turn = Turn { session, user, step, repeat: 1, ..Turn::default() };
-        let turn = self.sessions.told_last(turn);
+        let mut turn = Turn { session, user, step, repeat: 1, ..Turn::default() };
+        if P::TALKS {
+            turn.is_last = self.sessions.is_last(turn);
+        }
         let due_ns = due_ns.saturating_add(self.sessions.think_ns(turn));
         let course = Course { running: true, asked: false, turn, due_ns, took_ns: 0 };
         self.sessions.set(key, course);
@@ -250,7 +251,7 @@ impl<P: Protocol> Generator<P> {
         let Some(last) = last else { return self.fail_session(key, next) };
         let latency_ns = last.answered().latency_ns;
         let took_ns = course.took_ns.saturating_add(latency_ns);
-        let Some(turn) = next else {
+        let Some(mut turn) = next else {
             self.end_course(key);
             if let Some(sessions) = self.session_meter() {
                 sessions.record_ok(took_ns);
@@ -259,7 +260,9 @@ impl<P: Protocol> Generator<P> {
         };
         let ended_ns = course.due_ns.saturating_add(latency_ns);
         let due_ns = ended_ns.saturating_add(self.sessions.think_ns(turn));
-        let turn = self.sessions.told_last(turn);
+        if P::TALKS {
+            turn.is_last = self.sessions.is_last(turn);
+        }
         self.sessions.set(key, Course { asked: false, turn, due_ns, took_ns, running: true });
     }
 
@@ -317,6 +320,9 @@ impl<P: Protocol> Generator<P> {
     /// Cancels what is still open in a phase that is over, if that is only listening: nobody may say
     /// anything any more.
     pub(super) fn cancel_listening(&mut self, index: usize, now_ns: u64) {
+        if !P::TALKS {
+            return;
+        }
         let listening = self.sessions.listening();
         if listening.is_empty() || (listening.len() as u64) < self.accounting.phases[index].open {
             return;

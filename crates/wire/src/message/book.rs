@@ -37,10 +37,6 @@ pub trait Book<T> {
     #[inline]
     fn note(&self, _tag: &T, _event: Event<'_>) {}
 
-    /// Its requests may be steps of conversations over WebSocket. Elsewhere, what speaks them is not
-    /// compiled.
-    const TALKS: bool = false;
-
     /// What a request is in a conversation over WebSocket.
     fn speech(&self, _tag: &T) -> Speech {
         Speech { form: Form::Request, is_last: false }

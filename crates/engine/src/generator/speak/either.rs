@@ -1,5 +1,5 @@
-//! HTTP/1.1, HTTP/2 or a conversation over WebSocket: each connection speaks what was pinned, or the
-//! version of HTTP that its server has chosen by ALPN, and HTTP/1.1 if it has not chosen.
+//! HTTP/1.1 or HTTP/2: each connection speaks what was pinned, or what its server has chosen by ALPN,
+//! and HTTP/1.1 if it has not chosen.
 //!
 //! It is a separate machine, so that plain runs of one version pay nothing for the choice.
 
@@ -7,17 +7,13 @@ use std::fmt::Debug;
 
 use trueload_drive::Net;
 use trueload_wire::account::Account;
-use trueload_wire::exchange::{
-    Disposition, Exchange, InOrder, Outcome, Output, PeerClose, Standing, Timer,
-};
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, Output, PeerClose, Standing, Timer};
 use trueload_wire::http2::client::Windows;
 use trueload_wire::message::Book;
-use trueload_wire::websocket::conversation;
 use trueload_wire::{http1, http2};
 
 use super::over_http1::Http1;
 use super::over_http2::Http2;
-use super::over_websocket::WebSocket;
 use crate::generator::carrier::Carrier;
 use crate::generator::machine::Machine;
 use crate::generator::messages::DoneReport;
@@ -35,36 +31,25 @@ pub struct Versions {
     most_http1: Option<usize>,
     /// The same for HTTP/2; none if HTTP/1.1 is pinned.
     most_http2: Option<usize>,
-    /// What conversations over WebSocket share; none over HTTP.
-    web_socket: Option<Box<WebSocket>>,
 }
 
 impl Versions {
     /// HTTP/1.1 alone.
     pub fn http1() -> Self {
-        Versions {
-            http1: Http1::default(),
-            http2: Http2::new(Windows::RFC),
-            most_http1: Some(usize::MAX),
-            most_http2: None,
-            web_socket: None,
-        }
+        let (http1, http2) = (Http1::default(), Http2::new(Windows::RFC));
+        Versions { http1, http2, most_http1: Some(usize::MAX), most_http2: None }
     }
 
     /// HTTP/2 alone.
     pub fn http2(http2: Http2) -> Self {
-        Versions { http2, most_http1: None, most_http2: Some(usize::MAX), ..Versions::http1() }
+        let http1 = Http1::default();
+        Versions { http1, http2, most_http1: None, most_http2: Some(usize::MAX) }
     }
 
     /// Whichever the server chooses, with so many requests in flight on a connection.
     pub fn either(http2: Http2, most_http1: usize, most_http2: usize) -> Self {
-        let (most_http1, most_http2) = (Some(most_http1), Some(most_http2));
-        Versions { http2, most_http1, most_http2, ..Versions::http1() }
-    }
-
-    /// Conversations over WebSocket.
-    pub fn web_socket(web_socket: WebSocket) -> Self {
-        Versions { web_socket: Some(Box::new(web_socket)), ..Versions::http1() }
+        let http1 = Http1::default();
+        Versions { http1, http2, most_http1: Some(most_http1), most_http2: Some(most_http2) }
     }
 
     fn are_negotiated(&self) -> bool {
@@ -97,7 +82,6 @@ pub struct Either<T> {
 enum Version<T> {
     Http1(http1::client::Client<T>),
     Http2(Box<http2::client::Client<T>>),
-    WebSocket(Box<conversation::Client<T>>),
 }
 
 impl<T: Copy + PartialEq + Debug + 'static> Version<T> {
@@ -106,13 +90,12 @@ impl<T: Copy + PartialEq + Debug + 'static> Version<T> {
     }
 }
 
-/// Runs the same code with the machine of any version.
+/// Runs the same code with the machine of either version.
 macro_rules! of_either {
     ($version:expr, $client:ident => $what:expr) => {
         match $version {
             Version::Http1($client) => $what,
             Version::Http2($client) => $what,
-            Version::WebSocket($client) => $what,
         }
     };
 }
@@ -129,7 +112,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Either<T> {
                 }
             }
             Version::Http2(client) => found.merge(&client.take_account(until_ns)),
-            Version::WebSocket(_) => {}
         }
         found
     }
@@ -156,7 +138,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Exchange<T> for Either<T> {
         match &mut self.version {
             Version::Http1(client) => client.ask_alike(tag, count),
             Version::Http2(client) => return client.ask_alike(tag, count),
-            Version::WebSocket(client) => return client.ask_alike(tag, count),
         }
         self.count_http1();
     }
@@ -225,11 +206,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
 
     fn new(shared: &Versions) -> Self {
         let over_http2 = shared.most_http1.is_none();
-        let most = shared.most(over_http2);
-        let version = match shared.web_socket {
-            Some(_) => Version::WebSocket(Box::default()),
-            None => Version::new(over_http2),
-        };
+        let (version, most) = (Version::new(over_http2), shared.most(over_http2));
         let negotiated = shared.are_negotiated();
         Either { version, most, unwritten: 0, negotiated, counted: false, account: None }
     }
@@ -246,10 +223,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         match &mut self.version {
             Version::Http1(client) => Machine::open(client, alpn, &shared.http1, output),
             Version::Http2(client) => Machine::open(&mut **client, alpn, &shared.http2, output),
-            Version::WebSocket(client) => {
-                client.reset();
-                false
-            }
         }
     }
 
@@ -257,7 +230,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         match &self.version {
             Version::Http1(client) => client.facts(&shared.http1),
             Version::Http2(client) => client.facts(&shared.http2),
-            Version::WebSocket(_) => Facts { peer_closes: true, ..Facts::default() },
         }
     }
 
@@ -280,11 +252,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
                 let (client, own) = (&mut **client, &mut shared.http2);
                 Machine::handle_input(client, now_ns, received, book, own, output, on_outcome)
             }
-            Version::WebSocket(client) => {
-                let Some(own) = &mut shared.web_socket else { return Disposition::Broken };
-                let (bytes, output) = (received.bytes(), &mut output.bytes);
-                own.handle_input(client, now_ns, bytes, book, output, on_outcome)
-            }
         }
     }
 
@@ -305,12 +272,8 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
 
     #[inline]
     fn note_queued(&mut self, bytes: usize, book: &impl Book<T>) {
-        match &mut self.version {
-            Version::Http1(client) => client.note_queued(bytes, book),
-            Version::Http2(_) => {}
-            Version::WebSocket(client) => {
-                client.note_unsent(usize::from(bytes > 0 && client.outstanding() > 0));
-            }
+        if let Version::Http1(client) = &mut self.version {
+            client.note_queued(bytes, book);
         }
     }
 
@@ -324,7 +287,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
     fn bytes_from(&self, tag: &T, book: &impl Book<T>) -> Option<usize> {
         match &self.version {
             Version::Http1(client) => client.bytes_from(tag, book),
-            Version::Http2(_) | Version::WebSocket(_) => None,
+            Version::Http2(_) => None,
         }
     }
 
@@ -342,10 +305,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
                 client.send(count, book, &mut shared.http1, carrier)
             }
             Version::Http2(client) => client.send(count, book, &mut shared.http2, carrier),
-            Version::WebSocket(client) => {
-                let Some(own) = &mut shared.web_socket else { return 0 };
-                own.send(client, count, book, carrier)
-            }
         }
     }
 
@@ -354,7 +313,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
         match &self.version {
             Version::Http1(_) => self.unwritten > 0,
             Version::Http2(client) => client.waits_to_write(),
-            Version::WebSocket(client) => client.waits_to_write(),
         }
     }
 
@@ -364,7 +322,6 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Either<T> {
 
     fn complete(shared: &mut Versions, follows: bool, report: &mut DoneReport) {
         <http1::client::Client<T> as Machine<T>>::complete(&mut shared.http1, follows, report);
-        shared.web_socket.iter_mut().for_each(|own| own.complete(report));
     }
 }
 

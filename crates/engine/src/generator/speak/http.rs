@@ -12,7 +12,7 @@ use trueload_meter::Recorded;
 use trueload_wire::account::Account;
 use trueload_wire::exchange::{Disposition, Ending, Outcome, Output};
 use trueload_wire::message::Turn;
-use trueload_wire::{http1, http2};
+use trueload_wire::{http1, http2, websocket};
 
 use super::either::Either;
 use crate::generator::carrier::Carrier;
@@ -37,8 +37,10 @@ pub struct Http<M: Machine<D::Tag>, D: Dialogue> {
 pub type OverHttp1<D> = Http<http1::client::Client<<D as Dialogue>::Tag>, D>;
 /// HTTP/2 with a dialogue.
 pub type OverHttp2<D> = Http<http2::client::Client<<D as Dialogue>::Tag>, D>;
-/// Either of the two, or a conversation over WebSocket, with a dialogue.
+/// Either of the two with a dialogue.
 pub type OverEither<D> = Http<Either<<D as Dialogue>::Tag>, D>;
+/// WebSocket, after requests over HTTP/1, with a dialogue.
+pub type OverWebSocket<D> = Http<websocket::conversation::Client<<D as Dialogue>::Tag>, D>;
 
 impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
     /// Creates connections that share this. Each has one request if they are `alone`.
@@ -68,6 +70,8 @@ impl<M: Machine<D::Tag>, D: Dialogue> Http<M, D> {
 
 impl<M: Machine<D::Tag>, D: Dialogue> Protocol for Http<M, D> {
     type Client = Talking<M, D>;
+
+    const TALKS: bool = M::TALKS;
 
     fn client(&self) -> Self::Client {
         Talking { machine: M::new(&self.shared), state: D::State::default() }

@@ -15,7 +15,7 @@ mod ws_echo;
 
 pub use broadcast::{Broadcast, Broadcasting};
 pub use either::{Either, Versions};
-pub use http::{Http, OverEither, OverHttp1, OverHttp2};
+pub use http::{Http, OverEither, OverHttp1, OverHttp2, OverWebSocket};
 pub use over_http1::Http1;
 pub use over_http2::Http2;
 pub use over_websocket::WebSocket;

@@ -1,15 +1,19 @@
 //! A conversation over WebSocket: the steps of a session, of which some are requests over HTTP/1, one
 //! upgrades the connection, and the others are messages.
 
+use std::fmt::Debug;
+
 use trueload_drive::Net;
 use trueload_meter::Messages;
-use trueload_wire::exchange::{Disposition, Outcome};
+use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, PeerClose};
 use trueload_wire::message::Book;
 use trueload_wire::websocket::conversation::{Client, Heard, Shared};
 
 use crate::generator::carrier::Carrier;
 use crate::generator::classes::class_of_ending;
+use crate::generator::machine::Machine;
 use crate::generator::messages::DoneReport;
+use crate::generator::protocol::{Facts, Received};
 
 /// What all connections of a thread share.
 #[derive(Debug)]
@@ -33,58 +37,88 @@ impl WebSocket {
         let counts = (std::mem::take(received), std::mem::take(unexpected));
         self.messages.record(counts, gaps_ns.drain(..), delivered_ns.drain(..));
     }
+}
 
-    /// See `Machine::handle_input`.
-    // Within that of `Either`, it would keep HTTP from being compiled in one piece.
-    #[inline(never)]
-    pub(super) fn handle_input<T: Copy + PartialEq + 'static, B: Book<T>>(
+impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
+    type Shared = WebSocket;
+
+    const TALKS: bool = true;
+
+    fn new(_shared: &WebSocket) -> Self {
+        Client::default()
+    }
+
+    fn open(&mut self, _alpn: Option<&[u8]>, _shared: &WebSocket, _output: &mut Output) -> bool {
+        self.reset();
+        false
+    }
+
+    fn facts(&self, _shared: &WebSocket) -> Facts {
+        Facts { peer_closes: true, ..Facts::default() }
+    }
+
+    #[inline]
+    fn handle_input(
         &mut self,
-        client: &mut Client<T>,
         now_ns: u64,
-        bytes: &[u8],
-        book: &B,
-        output: &mut Vec<u8>,
+        received: Received<'_>,
+        book: &impl Book<T>,
+        shared: &mut WebSocket,
+        output: &mut Output,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        if !B::TALKS {
-            return Disposition::Broken;
-        }
-        let shared = &mut self.shared;
-        let disposition = client.handle_input(now_ns, bytes, book, shared, output, on_outcome);
-        self.note_heard();
+        let (bytes, out, own) = (received.bytes(), &mut output.bytes, &mut shared.shared);
+        let disposition = Client::handle_input(self, now_ns, bytes, book, own, out, on_outcome);
+        shared.note_heard();
         disposition
     }
 
-    /// See `Machine::send`.
-    #[inline(never)]
-    pub(super) fn send<T: Copy + PartialEq + 'static, B: Book<T>>(
+    fn handle_end(
         &mut self,
-        client: &mut Client<T>,
-        count: usize,
-        book: &B,
-        carrier: &mut Carrier<'_, impl Net>,
-    ) -> usize {
-        if !B::TALKS {
-            return 0;
-        }
-        if count > 0 {
-            client.wait_to_write();
-        }
-        if !client.waits_to_write() || !carrier.has_room() {
-            return 0;
-        }
-        self.frames.clear();
-        client.write(carrier.net.now_ns(), book, &mut self.shared, &mut self.frames);
-        if !self.frames.is_empty() {
-            carrier.send(&self.frames);
-        }
-        self.frames.len()
+        now_ns: u64,
+        how: PeerClose,
+        book: &impl Book<T>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
+        Client::handle_end(self, now_ns, how, book, on_outcome);
     }
 
-    /// See `Machine::complete`.
-    pub(super) fn complete(&mut self, report: &mut DoneReport) {
-        report.meter.messages = Some(Box::new(std::mem::take(&mut self.messages)));
-        for (ending, why) in self.shared.reasons() {
+    #[inline]
+    fn note_queued(&mut self, bytes: usize, _book: &impl Book<T>) {
+        self.note_unsent(usize::from(bytes > 0 && self.outstanding() > 0));
+    }
+
+    #[inline]
+    fn waits_to_write(&self) -> bool {
+        Client::waits_to_write(self)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        count: usize,
+        book: &impl Book<T>,
+        shared: &mut WebSocket,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        if count > 0 {
+            self.wait_to_write();
+        }
+        if !self.waits_to_write() || !carrier.has_room() {
+            return 0;
+        }
+        let frames = &mut shared.frames;
+        frames.clear();
+        self.write(carrier.net.now_ns(), book, &mut shared.shared, frames);
+        if !frames.is_empty() {
+            carrier.send(frames);
+        }
+        frames.len()
+    }
+
+    fn complete(shared: &mut WebSocket, _follows: bool, report: &mut DoneReport) {
+        report.meter.messages = Some(Box::new(std::mem::take(&mut shared.messages)));
+        for (ending, why) in shared.shared.reasons() {
             report.reasons.extend(class_of_ending(*ending).map(|class| (class, why.clone())));
         }
     }

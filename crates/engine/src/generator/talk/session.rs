@@ -266,8 +266,6 @@ impl Book<'_> {
 }
 
 impl message::Book<Tag> for Book<'_> {
-    const TALKS: bool = true;
-
     fn rules_of(&self, tag: &Tag) -> &Rules {
         let requests = &self.scenario.requests;
         self.as_get.unwrap_or_else(|| requests.rules_of(0, tag.number))
