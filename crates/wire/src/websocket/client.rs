@@ -92,6 +92,11 @@ impl Opening {
         Awaited { accept: accept::accept(&key), interim: 0, head: KeptHead::of_upgrade() }
     }
 
+    /// Gives back the memory of the request, which is written once: only the answer is judged by it.
+    pub(super) fn forget_request(&mut self) {
+        self.prefix = Box::default();
+    }
+
     /// Decides whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
     fn judge(&self, head: &KeptHead, accept: &Accept) -> Result<(), &'static str> {
         let require = |is: bool, why| if is { Ok(()) } else { Err(why) };

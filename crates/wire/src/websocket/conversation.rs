@@ -9,10 +9,10 @@
 //!
 //! Must not know: sockets, clocks, what messages mean, and when a step is asked.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::client::{Awaited, Opening, OpeningError};
+use super::early::Early;
 use super::mismatch::shown;
 use super::{Error, Event, Fault, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
@@ -21,10 +21,10 @@ use crate::http1;
 use crate::http1::response::HeadMemory;
 use crate::message::{self, Book, Form, Speech, Stamp};
 
-/// Most bytes of messages that are kept for steps to come.
-const KEPT_BYTES_MOST: usize = 256 << 10;
 /// The maximum number of consecutive PINGs and PONGs without a message while one is awaited.
 const CONTROLS_MOST: u32 = 1000;
+/// No time: it takes half the memory of an `Option`.
+const NEVER: u64 = u64::MAX;
 /// The close code of an end that nobody minds (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
 
@@ -107,7 +107,7 @@ enum State {
     #[default]
     Http,
     Upgrading(Box<(Opening, Awaited)>),
-    Open(Box<Open>),
+    Open(Open),
     /// The connection ends; what still comes is ignored.
     Closing,
     /// What came was refused: the ending of the step, and the reason.
@@ -118,14 +118,14 @@ enum State {
 #[derive(Debug)]
 struct Open {
     receiver: Receiver,
-    /// Messages that came while no step awaited one.
-    kept: VecDeque<(Kind, Box<[u8]>)>,
-    kept_bytes: usize,
+    /// Messages that came while no step awaited one; few connections have any.
+    kept: Option<Box<Early>>,
     /// PINGs and PONGs since something else was sent or received.
     controls: u32,
-    first_byte_ns: Option<u64>,
-    /// When the message before came.
-    heard_ns: Option<u64>,
+    /// When the first byte of a message came that is incomplete; [`NEVER`] if there is none.
+    first_byte_ns: u64,
+    /// When the message before came; [`NEVER`] for the first.
+    heard_ns: u64,
 }
 
 /// The machine of one connection. `T` is what the caller knows about a step.
@@ -180,8 +180,9 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             }
             (State::Http, Form::Upgrade) => {
                 book.write(&tag, &mut |part| text.extend_from_slice(part.bytes()));
-                let opening = Opening::of_request(text);
+                let mut opening = Opening::of_request(text);
                 let awaited = opening.write(shared.chance.handshake(), out);
+                opening.forget_request();
                 self.state = State::Upgrading(Box::new((opening, awaited)));
             }
             (State::Open(open), Form::Message { is_text, sends, awaits, within_ns }) => {
@@ -191,7 +192,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                     send::message(out, kind, text, Some(shared.chance.mask()));
                     open.controls = 0;
                 }
-                self.due = !awaits || !open.kept.is_empty();
+                self.due = !awaits || open.kept.is_some();
                 self.until_ns = within_ns.map(|ns| now_ns.saturating_add(ns));
             }
             // The connection that the conversation was on is gone.
@@ -221,7 +222,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 match awaited.feed(opening, bytes, &message::Limits::default()) {
                     Ok(None) => Disposition::Open,
                     Ok(Some(taken)) => {
-                        self.state = State::Open(Box::new(Open::new()));
+                        self.state = State::Open(Open::new());
                         let last = self.settle(now_ns, Some(101), book, on_outcome);
                         self.listen(
                             now_ns,
@@ -263,9 +264,8 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             return Ok(self.settle(now_ns, None, book, on_outcome));
         }
         while let State::Open(open) = &mut self.state
-            && let Some((kind, message)) = open.kept.pop_front()
+            && let Some((kind, message)) = open.next_kept()
         {
-            open.kept_bytes -= message.len();
             if book.awaits(&tag, kind == Kind::Text, &message) {
                 return Ok(self.answer(now_ns, &tag, &message, book, on_outcome));
             }
@@ -304,7 +304,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         if let State::Open(open) = &mut self.state {
             open.receiver = receiver;
             if open.receiver.in_message() {
-                open.first_byte_ns.get_or_insert(now_ns);
+                open.first_byte_ns = open.first_byte_ns.min(now_ns);
             }
         }
         match fault {
@@ -355,8 +355,10 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         let State::Open(open) = &mut self.state else { return };
         let heard = &mut shared.heard;
         heard.received += 1;
-        let before_ns = open.heard_ns.replace(now_ns);
-        heard.gaps_ns.extend(before_ns.map(|ns| now_ns.saturating_sub(ns)));
+        let before_ns = std::mem::replace(&mut open.heard_ns, now_ns);
+        if before_ns != NEVER {
+            heard.gaps_ns.push(now_ns.saturating_sub(before_ns));
+        }
         let stamp = shared.run.and_then(|run| Stamp::find(run, payload));
         heard.delivered_ns.extend(stamp.map(|stamp| now_ns.saturating_sub(stamp.sent_ns)));
     }
@@ -376,11 +378,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             Some(tag) if book.awaits(&tag, kind == Kind::Text, payload) => {
                 Ok(self.answer(now_ns, &tag, payload, book, on_outcome))
             }
-            None if open.kept_bytes + payload.len() <= KEPT_BYTES_MOST => {
-                open.kept_bytes += payload.len();
-                open.kept.push_back((kind, payload.into()));
-                Ok(false)
-            }
+            None if open.kept.get_or_insert_default().keep(kind, payload) => Ok(false),
             _ => self.note_unexpected(payload, shared).map(|()| false),
         }
     }
@@ -409,7 +407,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         let Some(tag) = self.asked_mut().answer() else { return false };
         self.until_ns = None;
         let first_byte_ns = match &mut self.state {
-            State::Open(open) => open.first_byte_ns.take().unwrap_or(now_ns),
+            State::Open(open) => std::mem::replace(&mut open.first_byte_ns, NEVER).min(now_ns),
             _ => now_ns,
         };
         let outcome = Outcome::answered(tag, Ending::Ok, first_byte_ns);
@@ -523,9 +521,18 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
 
 impl Open {
     fn new() -> Self {
-        let (kept, kept_bytes, controls, first_byte_ns, heard_ns) = Default::default();
-        let receiver = Receiver::new(Role::Client);
-        Open { receiver, kept, kept_bytes, controls, first_byte_ns, heard_ns }
+        let (kept, receiver) = (None, Receiver::new(Role::Client));
+        Open { receiver, kept, controls: 0, first_byte_ns: NEVER, heard_ns: NEVER }
+    }
+
+    /// Takes the oldest message that was kept.
+    fn next_kept(&mut self) -> Option<(Kind, Box<[u8]>)> {
+        let kept = self.kept.as_mut()?;
+        let message = kept.next();
+        if kept.is_empty() {
+            self.kept = None;
+        }
+        message
     }
 }
 

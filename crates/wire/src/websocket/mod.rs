@@ -49,6 +49,7 @@ pub mod send;
 pub mod server;
 
 mod accept;
+mod early;
 mod event;
 mod fault;
 mod frame;
