@@ -22,6 +22,8 @@ from faults.laws import assert_out, run_lawfully
 from faults.peer import Peer
 from faults.tls import Certificates
 from harness import Trueload, start_server
+from trueload.record import figures
+from trueload.record.schema import Record
 
 pytestmark = pytest.mark.engine
 
@@ -278,6 +280,15 @@ def test_sessions_are_resumed_unless_they_are_not_to_be(trueload: Trueload, secu
     tls = measure(trueload, secure.url, *flags, "--no-tls-resumption")["tls"]
     assert (tls["resumption"], tls["handshakes_resumed"]) == (False, 0)
     assert tls["handshakes_full"] >= 60
+
+
+@pytest.mark.parametrize("driver", ["epoll", "io_uring"])
+def test_the_lag_of_a_request_behind_its_handshake_is_ours(
+    trueload: Trueload, secure: Secure, driver: str
+) -> None:
+    flags = ("--cacert", secure.cacert, "--close", "--requests", "40", "--driver", driver)
+    record = Record.model_validate(measure(trueload, secure.url, *flags))
+    assert figures.complete(record.histograms.send_lag).figures.count == record.counts.ok == 40
 
 
 @pytest.mark.parametrize(

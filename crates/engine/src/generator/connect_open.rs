@@ -19,7 +19,7 @@ use super::connection::ConnectionState;
 use super::protocol::Protocol;
 use super::sending::Due;
 use super::slot::{NEVER, State, Tag};
-use super::stamps::Written;
+use super::written::Written;
 
 /// Most attempts before other events have their turn: each takes some ten microseconds.
 const ATTEMPTS_PER_TURN: u32 = 32;

@@ -46,6 +46,7 @@ mod talk;
 mod timers;
 mod tunnel;
 mod watching;
+mod written;
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -88,7 +89,7 @@ pub use speak::{
     Broadcast, Broadcasting, Either, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2,
     OverWebSocket, TcpEcho, UdpEcho, Versions, WebSocket, WsEcho,
 };
-use stamps::{Stamps, Written};
+use stamps::Stamps;
 pub use talk::{Alike, Dialogue, Hops, Plain, Scenario, Sending, Talking, Users};
 use tunnel::Tunnels;
 
@@ -445,8 +446,7 @@ impl<P: Protocol> Program for Generator<P> {
     fn handle_drained(&mut self, net: &mut impl Net, conn: Conn) {
         if self.slots[conn.key].state.connection.is_open_on(conn.token) {
             self.send_waiting(net, conn);
-            // The waiting bytes have left, or are about to.
-            self.stamps.note(Written::without_lag(conn.key));
+            self.note_drained(conn.key);
         }
     }
 

@@ -8,7 +8,7 @@ use trueload_wire::tls::{Buffers, Failure, Kind, State};
 use super::Generator;
 use super::connection::{ConnectionState, Event};
 use super::protocol::{OpenError, Protocol, Received};
-use super::slot::{Sealed, Secure, Slot};
+use super::slot::{Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// Starts the TLS handshake on a new connection.
@@ -26,8 +26,9 @@ impl<P: Protocol> Generator<P> {
         match begun {
             Ok(session) => {
                 let (began_ns, waiting) = (net.now_ns(), Outbox::default());
-                let sealed = Sealed::default();
-                *tls = Some(Box::new(Secure { session, began_ns, waiting, sealed }));
+                let (sealed, behind_handshake) = Default::default();
+                let secure = Secure { session, began_ns, waiting, sealed, behind_handshake };
+                *tls = Some(Box::new(secure));
                 net.send(conn.token, &self.codec.buffers.sealed);
                 self.slots.arm(conn.key);
             }

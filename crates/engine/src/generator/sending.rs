@@ -14,7 +14,7 @@ use super::connection::ConnectionState;
 use super::phase::{BEAT_NS, Phase};
 use super::protocol::Protocol;
 use super::slot::{NEVER, Tag};
-use super::stamps::Written;
+use super::written::Written;
 
 /// Requests sent on one reading of the clock, under an open loop.
 const SENDS_PER_CLOCK: u32 = 8;

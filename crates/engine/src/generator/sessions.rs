@@ -21,7 +21,7 @@ use super::phase::PhaseState;
 use super::protocol::Protocol;
 use super::requests::StepPace;
 use super::slot::Tag;
-use super::stamps::Written;
+use super::written::Written;
 
 /// Keeps the numbers that draw pauses apart from those of `{random}`.
 const PAUSES: u64 = 0x7061_7573_6573;

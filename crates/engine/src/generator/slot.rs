@@ -9,6 +9,7 @@ use trueload_wire::exchange::Exchange;
 use trueload_wire::tls;
 
 use super::connection::{ConnectionState, Event};
+use super::written::Written;
 
 /// Never, on the engine's clock.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -153,6 +154,8 @@ pub(super) struct Secure {
     /// Bytes to be sealed when the socket has room for them.
     pub(super) waiting: Outbox,
     pub(super) sealed: Sealed,
+    /// The first requests, if they wait behind what the handshake still had to send.
+    pub(super) behind_handshake: Option<Written>,
 }
 
 /// The pieces that TLS has sealed and the driver may still have: they tell how much of its queue is

@@ -14,7 +14,8 @@ use super::Generator;
 use super::accounting::Accounting;
 use super::connection::ConnectionState;
 use super::protocol::Protocol;
-use super::slot::Tag;
+use super::slot::{Slot, Tag};
+use super::written::Written;
 
 /// Most sends that are handed over together: as many as io_uring's submission queue has room for,
 /// beside some others. Smaller groups cost more, and tell no better when each send left. Measured
@@ -24,24 +25,6 @@ use super::slot::Tag;
 const TOGETHER: usize = 1_000;
 /// The arrival times of one connection in this many are asked for: each costs a larger receive.
 const WATCHED_OF: u32 = 16;
-
-/// Requests of one slot that were written, and are still to be stamped.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    pub(super) key: u32,
-    pub(super) phase: u16,
-    /// The number of them that count in the send lag.
-    pub(super) count: u32,
-    /// The time at which they could have been sent: they were due, and a connection was free.
-    pub(super) could_ns: u64,
-}
-
-impl Written {
-    /// A request that has waited for other reasons than this generator, and has no lag of ours.
-    pub(super) fn without_lag(key: u32) -> Self {
-        Written { key, phase: 0, count: 0, could_ns: 0 }
-    }
-}
 
 /// The requests written since the last stamps.
 #[derive(Debug, Default)]
@@ -76,6 +59,7 @@ impl<P: Protocol> Generator<P> {
         let times = net.hand_over().times(written.len());
         for (one, at_ns) in written.drain(..).zip(times) {
             if self.is_held_up(net, one.key) {
+                self.note_behind_handshake(one);
                 continue;
             }
             let at_ns = at_ns.max(one.could_ns);
@@ -85,6 +69,22 @@ impl<P: Protocol> Generator<P> {
             self.accounting.note_send_lag(at_ns, one);
         }
         self.stamps.written = written;
+    }
+
+    /// Keeps when the first requests of a connection could have been sent. What they wait for is ours:
+    /// the kernel takes the end of the handshake before them.
+    fn note_behind_handshake(&mut self, written: Written) {
+        let Slot { tls, state, .. } = &mut self.slots[written.key];
+        if let Some(secure) = tls.as_mut().filter(|_| !state.kept && written.count > 0) {
+            secure.behind_handshake = Some(written);
+        }
+    }
+
+    /// Notes that the bytes that have waited on a slot have left, or are about to.
+    pub(super) fn note_drained(&mut self, key: u32) {
+        let secure = self.slots[key].tls.as_mut();
+        let first = secure.and_then(|secure| secure.behind_handshake.take());
+        self.stamps.note(first.unwrap_or_else(|| Written::without_lag(key)));
     }
 
     /// Whether a request written to this slot has not begun to leave, because its peer takes
