@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from threading import Barrier
 from typing import Any
 
 from chat_server import Chat, chatting
-from harness import Finished, Trueload
+from harness import Finished, Trueload, statuses
 
 TALK = """
 [[step]]
@@ -45,7 +46,8 @@ def talk_to(
     file.write_text(text)
     with chatting(chat) as at:
         words = ("ws", f"ws://{at}{path}", "--scenario", str(file), "-c", "4")
-        return trueload.run(*words, "--requests", str(requests), "--json", "-", *flags)
+        quota = () if "-d" in flags else ("--requests", str(requests))
+        return trueload.run(*words, *quota, "--json", "-", *flags)
 
 
 def counts_of(found: Any) -> dict[str, tuple[int, int, int]]:
@@ -133,6 +135,40 @@ def test_what_speakers_say_is_timed_at_every_listener(trueload: Trueload) -> Non
     assert 60 <= messages["delivery_ns"]["count"] <= 80
     assert messages["delivery_ns"]["max"] < found["window"]["wall_s"] * 1e9
     assert messages["received"] >= messages["gap_ns"]["count"] >= 57
+
+
+def test_who_listens_until_the_end_is_no_session_that_failed_to_end(trueload: Trueload) -> None:
+    text = CHANNEL.replace("repeat = 20\n", 'repeat = "until the end"\n', 1)
+    chat = Chat(together=Barrier(1))
+    found = talk_to(trueload, chat, text, "/room", "-d", "1s", "--warmup", "0s").json()
+    assert found["counts"]["failed"] == {}
+    assert counts_of(found)["listen"][0] > 3, "more than one message each"
+    checks = statuses(found)
+    assert (checks["sessions"], checks["censored"]) == ("pass", "pass")
+    refused = talk_to(trueload, Chat(), text, "/room")
+    assert (refused.code, "--requests" in refused.err) == (2, True)
+
+
+def test_rows_of_a_file_fill_what_is_sent_and_what_is_expected(trueload: Trueload) -> None:
+    rows = trueload.folder / "rows.csv"
+    trueload.folder.mkdir(exist_ok=True)
+    rows.write_text("room,n\n" + "".join(f"r{n},{n * 7}\n" for n in range(9)))
+    text = """
+    ignore = true
+    [[step]]
+    name = "join"
+    send = '{"type":"join","room":"{room}"}'
+    expect = "json:/room={room}"
+    [[step]]
+    name = "say"
+    send = '{"type":"say","room":"{room}","n":{n}}'
+    expect = "json:/n={n}"
+    """
+    chat = Chat()
+    each_once = ("--data", str(rows), "--data-order", "unique")
+    found = talk_to(trueload, chat, text, "/chat", *each_once).json()
+    assert counts_of(found)["say"] == (9, 0, 0)
+    assert chat.seen == {"join": 9, "say": 9}
 
 
 def test_a_message_has_a_time_of_its_own(trueload: Trueload) -> None:

@@ -139,6 +139,8 @@ def test_steps_are_of_the_users_of_their_role(tmp_path: Path) -> None:
     assert end.messages.within_ns == 250_000_000
 
 
+LISTEN = '[[step]]\nname = "listen"\nexpect = "any"\n'
+ENDLESS = 'repeat = "until the end"\n'
 REQUEST = '[[step]]\nname = "get"\nrequest = { url = "/" }\n'
 CONNECT = '[[step]]\nname = "open"\nconnect = { url = "/" }\n'
 
@@ -181,6 +183,9 @@ CONNECT = '[[step]]\nname = "open"\nconnect = { url = "/" }\n'
         (SAY.replace("any", "text:{id}"), "no step before it takes {id}"),
         (CONNECT.replace('"/"', '"/", subprotocols = "v1"') + SAY, "'subprotocols' is not a list"),
         (CONNECT.replace('"/"', '"http://127.0.0.1:9/"') + SAY, "another server"),
+        (SAY + ENDLESS, "'repeat' is 'until the end', and it does not only expect"),
+        (LISTEN + ENDLESS + SAY, "step 'say' comes after 'listen', which does not end"),
+        (SAY + 'repeat = "forever"\n', "'repeat' is not a whole number"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_hint(tmp_path: Path, text: str, what: str) -> None:
@@ -191,9 +196,7 @@ def test_a_mistake_is_one_line_and_a_hint(tmp_path: Path, text: str, what: str) 
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "flags", [{"text": True}, {"size": "64"}, {"data": "x"}, {"dialect": "json"}]
-)
+@pytest.mark.parametrize("flags", [{"text": True}, {"size": "64"}, {"dialect": "json"}])
 def test_an_option_of_one_message_is_refused_beside_a_conversation(
     tmp_path: Path, flags: dict[str, Any]
 ) -> None:

@@ -9,7 +9,7 @@ use trueload_wire::session::{Extractor, Lines, Script, Take, Wanted};
 
 use crate::blobs::Blobs;
 use crate::failure::{Failure, refuse_if, refused};
-use crate::generator::{Requests, Scenario, StepPace, Target, Text};
+use crate::generator::{ENDLESS, Requests, Scenario, StepPace, Target, Text};
 use crate::protocol::{FromPlan, GeneratePlan, MessagePlan, MessagesPlan, StepPlan, TakePlan};
 use crate::request;
 
@@ -68,6 +68,10 @@ fn check_order(plan: &GeneratePlan) -> Result<(), Failure> {
             ));
         }
         upgraded |= step.upgrade;
+        let listens = step.request.body_sha256.is_none() && step.repeat == 1;
+        if is_endless(step) && !listens {
+            return refused(format_args!("{field}: endless excludes a body and repeat"));
+        }
     }
     let excluded =
         upgraded && (plan.http2.is_some() || plan.follow.is_some() || plan.stream.is_some());
@@ -168,9 +172,13 @@ fn site(plan: &GeneratePlan) -> Site {
     Site { host: host[..end].to_owned(), secure: plan.tls.is_some() }
 }
 
+fn is_endless(step: &StepPlan) -> bool {
+    step.messages.as_ref().is_some_and(|messages| messages.endless)
+}
+
 fn pace(step: &StepPlan) -> StepPace {
     StepPace {
-        repeat: step.repeat,
+        repeat: if is_endless(step) { ENDLESS } else { step.repeat },
         think_least_ns: step.think.least_ns,
         think_most_ns: step.think.most_ns,
         users: step.users,

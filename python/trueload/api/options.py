@@ -117,13 +117,19 @@ class HeaderOptions(TypedDict, total=False):
     user: Text
 
 
+class RowOptions(TypedDict, total=False):
+    """How the rows of ``--data`` are taken."""
+
+    data_order: Literal["sequential", "shuffled", "unique"] | None
+
+
 class ScenarioOptions(TypedDict, total=False):
     """Sessions."""
 
     scenario: Name
 
 
-class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
+class RequestOptions(SocketOptions, TlsOptions, RowOptions, HeaderOptions, total=False):
     """What `http` and `compare` send."""
 
     proxy: Text
@@ -147,7 +153,6 @@ class RequestOptions(SocketOptions, TlsOptions, HeaderOptions, total=False):
     form: Texts
     keep_body: Flag
     data: Name
-    data_order: Literal["sequential", "shuffled", "unique"] | None
     targets: Name
     curl: Text
 
@@ -310,7 +315,9 @@ class UdpOptions(LoadingOptions, EchoOptions, total=False):
     """Options of ``trueload.udp``."""
 
 
-class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, ScenarioOptions, total=False):
+class WsOptions(
+    LoadingOptions, UpgradeOptions, EchoOptions, ScenarioOptions, RowOptions, total=False
+):
     """Options of ``trueload.ws``."""
 
     text: Flag

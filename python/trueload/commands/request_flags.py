@@ -19,6 +19,7 @@ from trueload.protocol.option import refuse_beside
 from trueload.protocol.request_options import (
     OF_ONE_REQUEST,
     ContentOptions,
+    DataOrder,
     DialogueOptions,
     HeaderOptions,
     Http2Options,
@@ -92,7 +93,8 @@ def read_workload(url: str | None, given: HttpOptions) -> Workload:
         request = None if recorded is not None else _request(endpoint, given)
     origins = origins or (endpoint,)
     sent = [each.request for each in several] + ([] if request is None else [request])
-    rows = _read_data(given, sent, several, steps)
+    rows = read_rows(given.data, given.data_order, sent, steps)
+    _check_origins(rows, sent, several)
     secure = tls_of_origins(origins, given.only(TlsOptions))
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
@@ -156,32 +158,39 @@ def _checked(traffic: Traffic) -> Traffic:
     return traffic
 
 
-def _read_data(
-    given: ContentOptions,
-    requests: list[Request],
-    targets: Sequence[TargetSpec],
+def read_rows(
+    data: Path | None,
+    order: DataOrder | None,
+    requests: Sequence[Request],
     steps: Sequence[StepSpec],
 ) -> DataFile | None:
-    """Return the data that fills the requests. Raises ``UserError``."""
-    if given.data is None:
-        if given.data_order is not None:
+    """Return the data that fills requests or the steps of sessions. Raises ``UserError``."""
+    if data is None:
+        if order is not None:
             raise UserError("--data-order is given, but no --data", "add --data FILE")
         return None
     from trueload.request.scenario import BUILT_IN
 
-    every = [*requests, *(step.request for step in steps)]
-    order = given.data_order or "sequential"
+    texts = [text for step in steps for text in step.texts]
     taken = {name for step in steps for name, _ in step.take}
-    found = open_data(given.data, order, every, BUILT_IN if steps else NUMBERS, taken)
-    places = places_of(found.columns)
+    numbers = BUILT_IN if steps else NUMBERS
+    return open_data(data, order or "sequential", requests, numbers, taken, texts)
+
+
+def _check_origins(
+    data: DataFile | None, requests: Sequence[Request], targets: Sequence[TargetSpec]
+) -> None:
+    """Refuse targets of several origins of which one uses no column. Raises ``UserError``."""
+    if data is None:
+        return
+    places = places_of(data.columns)
     if any(target.origin for target in targets) and not all(
-        has_place(each, places) for each in every
+        has_place(each, places) for each in requests
     ):
         raise UserError(
-            f"a target uses no column of {found.shown}, and the targets have several origins",
+            f"a target uses no column of {data.shown}, and the targets have several origins",
             "use a column in every target, or targets of one origin",
         )
-    return found
 
 
 def _expect(given: HttpOptions) -> Expect:

@@ -32,6 +32,9 @@ def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions)
             "leave --warmup out, or say how long, as with -d 30s",
         )
     for step in steps:
+        if step.messages is not None and step.messages.endless:
+            more = f"step {step.name!r} goes on until the load ends: say how long, as with -d 30s"
+            refuse_beside("--requests", {"--scenario": isinstance(load.stop, Requests)}, more)
         if step.think_ns[1] > engine.timeout_ns:
             pause, timeout = format_span(step.think_ns[1]), format_span(engine.timeout_ns)
             raise UserError(

@@ -144,6 +144,8 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     opened = read_opening(url, given)
     if given.scenario is not None:
         return _read_conversation(opened, given, given.scenario)
+    if given.data_order is not None:
+        raise UserError("--data-order is given, but no --scenario", "add --scenario FILE")
     if given.text is not None:
         flag = "--text" if given.text else "--binary"
         hint = "a dialect says what kind its messages are"
@@ -161,19 +163,21 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
 
 def _read_conversation(opened: WsOpening, given: WsEchoOptions, path: Path) -> Workload:
     """Return the conversation of a file, and where to have it. Raises ``UserError``."""
+    from trueload.commands.request_flags import read_rows
     from trueload.request.conversation import read_conversation
     from trueload.request.scenario import ScenarioFlags
     from trueload.request.url import parse_given_url
 
     hint = "each step of the scenario has its own message"
-    given.refuse_beside("--scenario", "data", "size", "text", "dialect", hint=hint)
+    given.refuse_beside("--scenario", "size", "text", "dialect", hint=hint)
     # Requests before the upgrade go to the same server.
     base = parse_given_url("http" + opened.workload.endpoint.url.removeprefix("ws"))
-    beside = ScenarioFlags(base=base)
+    beside = ScenarioFlags(base=base, data=given.data)
     found = read_conversation(path, beside, opened.request)
     traffic = replace(
         opened.workload.traffic,
         scenario=found.steps,
+        data=read_rows(given.data, given.data_order, (), found.steps),
         ignore_unexpected=found.ignore_unexpected,
         replies=found.replies,
     )

@@ -126,7 +126,18 @@ class HeaderOptions(Settings, group="Requests"):
     )
 
 
-class ContentOptions(HeaderOptions, group="Requests"):
+class RowOptions(Settings, group="Requests"):
+    """How the rows of ``--data`` are taken."""
+
+    data_order: DataOrder | None = option(
+        one_of(*get_args(DataOrder)),
+        "Which row a request or session takes: the next and then the first again, one in random"
+        " order, or each row once, which ends the run.",
+        unset="sequential",
+    )
+
+
+class ContentOptions(RowOptions, HeaderOptions, group="Requests"):
     """What is requested."""
 
     method: str | None = option(
@@ -158,12 +169,6 @@ class ContentOptions(HeaderOptions, group="Requests"):
         "File with a row for each request or session (.csv, .tsv, .jsonl; - for stdin): {name} in"
         " path, header values and body becomes its column.",
         "Rows that fill {name} in requests (.csv, …)",
-    )
-    data_order: DataOrder | None = option(
-        one_of(*get_args(DataOrder)),
-        "Which row a request or session takes: the next and then the first again, one in random"
-        " order, or each row once, which ends the run.",
-        unset="sequential",
     )
     targets: Path | None = option(
         FILE,
@@ -377,7 +382,14 @@ class EchoOptions(RouteOptions, group="Messages"):
         "Size of each message, such as 64 or 16KiB",
         unset="64",
     )
-    data: Path | None = option(FILE, "File that is the message; - for stdin.")
+    data: Path | None = option(
+        FILE,
+        "File that is the message; - for stdin.",
+        texts={
+            "ws": "File that is the message; - for stdin. With --scenario, a file whose rows fill"
+            " {name} in the steps, one for each conversation (docs/scenarios.md)."
+        },
+    )
 
 
 class TcpOptions(EchoOptions, group="Messages"):
@@ -415,7 +427,7 @@ class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions, g
     )
 
 
-class WsEchoOptions(UpgradeOptions, EchoOptions, ScenarioOptions, group="Messages"):
+class WsEchoOptions(UpgradeOptions, EchoOptions, ScenarioOptions, RowOptions, group="Messages"):
     """All of the echoes of `ws`."""
 
     text: bool | None = option(

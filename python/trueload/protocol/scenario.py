@@ -102,6 +102,8 @@ class MessagesPlan(Model):
     """The message that ends the step; None for a step that ends when its message is sent."""
     within_ns: int | None = left_out()
     """The longest wait for that message; None for the time-out of all requests."""
+    endless: bool = left_out(False)
+    """Messages are awaited one after the other until the load ends."""
 
 
 class ThinkPlan(Model):

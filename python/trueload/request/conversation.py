@@ -25,6 +25,7 @@ from trueload.protocol.scenario import (
     TextMessage,
     UsersPlan,
 )
+from trueload.request.data import columns_of
 from trueload.request.fields import Entry, FileFormat
 from trueload.request.make import is_token, read_body
 from trueload.request.origins import origin_key
@@ -44,6 +45,7 @@ from trueload.request.steps import Messages, StepSpec
 from trueload.request.values import Request
 
 ROLE_MAX = 1_000_000
+UNTIL_THE_END = "until the end"
 CONNECT_KEYS = ("url", "headers", "subprotocols")
 MESSAGE_KEYS = ("name", "role", "send", "expect", "within", "take", "think", "repeat")
 FORMAT = FileFormat(
@@ -77,7 +79,9 @@ def read_conversation(path: Path, beside: ScenarioFlags, opening: Request) -> Co
     read = partial(_read_step, role_of)
     settings, (_, steps) = read_steps(path, beside, read, FORMAT, ("ignore", "replies", "roles"))
     if role_of or "roles" in settings:
-        steps = _with_roles(path, steps, role_of, settings.get("roles"))
+        names = (*BUILT_IN, *columns_of(beside.data))
+        steps = _with_roles(path, steps, role_of, settings.get("roles"), names)
+    _check_ends(path, steps, role_of)
     ignores, replies = settings.get("ignore", False), settings.get("replies", {})
     if not isinstance(ignores, bool):
         raise UserError(f"{path}: 'ignore' is not true or false", "write ignore = true")
@@ -94,7 +98,11 @@ def read_conversation(path: Path, beside: ScenarioFlags, opening: Request) -> Co
 
 
 def _with_roles(
-    path: Path, steps: Sequence[StepSpec], role_of: Mapping[str, str], weights: Any
+    path: Path,
+    steps: Sequence[StepSpec],
+    role_of: Mapping[str, str],
+    weights: Any,
+    names: Sequence[str],
 ) -> tuple[StepSpec, ...]:
     """The steps, each with the users that have its role: of so many users in a row as all weights
     add up to, the first role has the first ones."""
@@ -115,9 +123,23 @@ def _with_roles(
         users[role] = UsersPlan(first=first, count=weight, of=whole)
         first += weight
         own = [step for step in steps if role_of.get(step.name, role) == role]
-        check_values(own, f"{path}, role {role!r}", BUILT_IN)
+        check_values(own, f"{path}, role {role!r}", names)
     roles = {name: users[role] for name, role in role_of.items()}
     return tuple(replace(step, users=roles.get(step.name)) for step in steps)
+
+
+def _check_ends(path: Path, steps: Sequence[StepSpec], role_of: Mapping[str, str]) -> None:
+    """Refuse a step that no user gets to, because an earlier one goes on until the end."""
+    for place, step in enumerate(steps):
+        if step.messages is None or not step.messages.endless:
+            continue
+        role = role_of.get(step.name)
+        for late in steps[place + 1 :]:
+            if role is None or role_of.get(late.name, role) == role:
+                raise UserError(
+                    f"{path}, step {late.name!r} comes after {step.name!r}, which does not end",
+                    f'put the step with repeat = "{UNTIL_THE_END}" last',
+                )
 
 
 def _connected(path: Path, steps: Sequence[StepSpec], opening: Request) -> tuple[StepSpec, ...]:
@@ -201,14 +223,19 @@ def _message(fields: dict[str, Any], folder: Path, beside: ScenarioFlags) -> Ste
         if expected is None:
             FORMAT.refuse("'within' needs a message", "add expect")
         within_ns = step_duration("within", fields["within"])
+    endless = fields.get("repeat") == UNTIL_THE_END
+    if endless and (body is not None or expected is None):
+        FORMAT.refuse(
+            f"'repeat' is {UNTIL_THE_END!r}, and it does not only expect", "leave send out"
+        )
     return StepSpec(
         name=step_name(fields.get("name")),
         url="",
         request=Request(host="", path="/", method="GET", body=body),
         take=take,
         think_ns=step_think(fields.get("think", "0s")),
-        repeat=step.count("repeat", REPEAT_MAX),
-        messages=Messages(text=is_text, expected=expected, within_ns=within_ns),
+        repeat=1 if endless else step.count("repeat", REPEAT_MAX),
+        messages=Messages(text=is_text, expected=expected, within_ns=within_ns, endless=endless),
     )
 
 

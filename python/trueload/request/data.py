@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from trueload.errors import UserError
@@ -92,10 +93,12 @@ def open_data(
     requests: Sequence[Request],
     numbers: Collection[str] = NUMBERS,
     taken: Collection[str] = (),
+    texts: Iterable[str] = (),
 ) -> DataFile:
-    """Read the header of a data file, and find the columns that requests use. Other placeholders
-    are those of ``numbers``, and the values ``taken`` from answers. Raises ``UserError`` for a file
-    that cannot be read, a placeholder without a column, or if none has one."""
+    """Read the header of a data file, and find the columns that requests, and other ``texts``, use.
+    Other placeholders are those of ``numbers``, and the values ``taken`` from answers. Raises
+    ``UserError`` for a file that cannot be read, a placeholder without a column, or if none has
+    one."""
     form, columns, size_bytes = _read_header(path)
     for name in columns:
         if name in taken:
@@ -107,7 +110,7 @@ def open_data(
         path=path,
         format=form,
         order=order,
-        columns=_used(path, columns, requests, numbers, taken),
+        columns=_used(path, columns, {*_names_in(requests, texts)}, numbers, taken),
         size_bytes=size_bytes,
     )
 
@@ -199,12 +202,11 @@ def _columns_of_json(path: Path, head: bytes) -> list[str]:
 def _used(
     path: Path,
     columns: Sequence[str],
-    requests: Sequence[Request],
+    named: set[str],
     numbers: Collection[str],
     taken: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the columns that have placeholders, in the order of the file."""
-    named = {name for request in requests for name in _names_in(request)}
+    """Return the columns that are ``named`` in placeholders, in the order of the file."""
     own = named & {*numbers, *taken}
     for name in sorted(own & set(columns)):
         raise UserError(
@@ -226,8 +228,8 @@ def _used(
     return tuple(dict.fromkeys(name for name in columns if name in named))
 
 
-def _names_in(request: Request) -> Iterator[str]:
-    for text in _texts(request):
+def _names_in(requests: Iterable[Request], texts: Iterable[str]) -> Iterator[str]:
+    for text in chain(texts, *map(_texts, requests)):
         yield from (found[1] for found in _PLACE.finditer(text) if found[1])
 
 

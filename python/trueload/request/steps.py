@@ -20,11 +20,13 @@ from trueload.request.values import ANY_ANSWER, Expect, Request
 
 @dataclass(frozen=True, kw_only=True)
 class Messages:
-    """What a step of a conversation sends, as text or as binary data, and what it waits for."""
+    """What a step of a conversation sends, as text or as binary data, and what it waits for;
+    ``endless``: one message after the other, until the load ends."""
 
     text: bool
     expected: MessagePlan | None
     within_ns: int | None = None
+    endless: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from trueload.verdict.common import (
     graded,
     in_one_line,
     is_http,
+    listening_at_end,
     not_applicable,
     times,
 )
@@ -200,10 +201,11 @@ def check_censored(record: Record) -> Finding:
     counts = record.counts
     if counts.scheduled == 0:
         return not_applicable("no request was scheduled")
-    share = (counts.cancelled + counts.unsent) / counts.scheduled
+    cancelled = counts.cancelled - listening_at_end(record)
+    share = (cancelled + counts.unsent) / counts.scheduled
     status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
     why = (
-        f"{format_count(counts.cancelled)} open after the drain and"
+        f"{format_count(cancelled)} open after the drain and"
         f" {format_count(counts.unsent)} never sent, of"
         f" {times(counts.scheduled, 'request')} scheduled"
     )

@@ -150,6 +150,17 @@ def is_http(record: Record) -> bool:
     return generate.exchange is None and not any(step.upgrade for step in generate.scenario)
 
 
+def listening_at_end(record: Record) -> int:
+    """Return how many requests at the end were those of users that only listen, and go on until
+    the load ends: nothing was to end them."""
+    steps = record.plan.generate.scenario
+    return sum(
+        target.counts.cancelled
+        for step, target in zip(steps, record.targets or (), strict=False)
+        if step.messages is not None and step.messages.endless
+    )
+
+
 def is_staged(record: Record) -> bool:
     """Whether the load changed in the window."""
     load = record.plan.window.load

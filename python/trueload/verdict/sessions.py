@@ -5,7 +5,14 @@ from __future__ import annotations
 from trueload.record.schema import Record
 from trueload.units import format_count
 from trueload.verdict.answers import ERRORS_FAIL, ERRORS_WARN
-from trueload.verdict.common import Definition, Finding, graded, not_applicable, times
+from trueload.verdict.common import (
+    Definition,
+    Finding,
+    graded,
+    listening_at_end,
+    not_applicable,
+    times,
+)
 
 UNFINISHED_WARN = 0.5
 """Sessions under way at the end for each one that has ended, beyond which too little is known of
@@ -19,6 +26,10 @@ def check_sessions(record: Record) -> Finding:
     if sessions is None:
         return not_applicable(NO_SESSIONS)
     ended = sessions.ok + sessions.failed
+    # Of a user that listens until the load ends, no session was to end.
+    unfinished = sessions.unfinished - listening_at_end(record)
+    if ended == 0 and unfinished <= 0:
+        return not_applicable("its users listen until the load ends")
     if ended == 0:
         return Finding("fail", f"none of {times(sessions.begun, 'session')} ended in the window")
     share = sessions.failed / ended
@@ -26,10 +37,10 @@ def check_sessions(record: Record) -> Finding:
     skipped = record.counts.skipped
     more = f", and {times(skipped, 'request')} behind the failures were skipped" if skipped else ""
     why = f"{format_count(sessions.failed)} of {times(ended, 'session')} failed{more}"
-    if status == "pass" and sessions.unfinished > UNFINISHED_WARN * ended:
-        few = f"only {times(ended, 'session')} ended, and {format_count(sessions.unfinished)}"
+    if status == "pass" and unfinished > UNFINISHED_WARN * ended:
+        few = f"only {times(ended, 'session')} ended, and {format_count(unfinished)}"
         why = f"{few} were under way: how long they take is hardly known"
-        return Finding("warn", why, sessions.unfinished / ended, UNFINISHED_WARN)
+        return Finding("warn", why, unfinished / ended, UNFINISHED_WARN)
     return Finding(status, why, share, limit)
 
 

@@ -79,7 +79,7 @@ pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
 pub use protocol::{ConnectionEnd, Facts, Input, OpenError, Opened, Protocol, Received};
 use ready::Ready;
-pub use requests::{Requests, StepPace, Target, Text};
+pub use requests::{ENDLESS, Requests, StepPace, Target, Text};
 pub use served::Served;
 use sessions::Sessions;
 pub use slot::Tag;

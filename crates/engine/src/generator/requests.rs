@@ -18,6 +18,9 @@ use super::slot::Tag;
 use crate::data::{DataUse, Row, Rows};
 use crate::protocol::UsersPlan;
 
+/// The repetitions of a step that goes on until the load ends.
+pub const ENDLESS: u32 = u32::MAX;
+
 /// How one step follows the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepPace {

@@ -19,7 +19,7 @@ use super::Generator;
 use super::accounting::Accounting;
 use super::phase::PhaseState;
 use super::protocol::Protocol;
-use super::requests::StepPace;
+use super::requests::{ENDLESS, StepPace};
 use super::slot::Tag;
 use super::written::Written;
 
@@ -137,7 +137,7 @@ impl Sessions {
     /// The request after this one; none at the end of the session.
     fn next(&self, turn: Turn) -> Option<Turn> {
         let repeat = self.paces.get(turn.step as usize)?.repeat;
-        let request = turn.request + 1;
+        let request = turn.request.saturating_add(1);
         if turn.repeat < repeat {
             return Some(Turn { repeat: turn.repeat + 1, request, ..turn });
         }
@@ -154,13 +154,15 @@ impl Sessions {
         steps.into_iter().find(|step| self.paces[*step as usize].is_of(user))
     }
 
-    /// For each step from this request on: its index, and how many of its requests are left.
+    /// For each step from this request on: its index, and how many of its requests are left. Of one
+    /// that goes on until the load ends, it is one.
     fn left(&self, from: Turn) -> impl Iterator<Item = (usize, u64)> + '_ {
         let first = from.step as usize;
         let steps = self.paces.iter().enumerate().skip(first);
         steps.filter(move |(_, pace)| pace.is_of(from.user)).map(move |(step, pace)| {
             let sent = if step == first { from.repeat - 1 } else { 0 };
-            (step, u64::from(pace.repeat - sent.min(pace.repeat)))
+            let left = pace.repeat - sent.min(pace.repeat);
+            (step, if pace.repeat == ENDLESS { 1 } else { u64::from(left) })
         })
     }
 }

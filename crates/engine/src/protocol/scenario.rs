@@ -63,6 +63,10 @@ pub struct MessagesPlan {
     /// The longest wait for that message, in ns; null for `timeout_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ns: Option<u64>,
+    /// Messages are awaited one after the other until the load ends; `repeat` is 1, and nothing is
+    /// sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub endless: bool,
 }
 
 /// What the awaited message is like.

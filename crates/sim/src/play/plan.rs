@@ -150,7 +150,8 @@ fn chat(scenario: &Scenario, says: u32, bodies: &mut Bodies) -> GeneratePlan {
         users: None,
     };
     let expected = MessagePlan::Text { text: text.to_owned() };
-    let messages = MessagesPlan { text: true, expected: Some(expected), within_ns: None };
+    let messages =
+        MessagesPlan { text: true, expected: Some(expected), within_ns: None, endless: false };
     let sent = bodies.add(text.as_bytes());
     GeneratePlan {
         request: None,
