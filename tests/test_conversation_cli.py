@@ -46,7 +46,7 @@ def talk_to(
     file.write_text(text)
     with chatting(chat) as at:
         words = ("ws", f"ws://{at}{path}", "--scenario", str(file), "-c", "4")
-        quota = () if "-d" in flags else ("--requests", str(requests))
+        quota = () if {"-d", "--connect-open"} & {*flags} else ("--requests", str(requests))
         return trueload.run(*words, *quota, "--json", "-", *flags)
 
 
@@ -147,6 +147,20 @@ def test_who_listens_until_the_end_is_no_session_that_failed_to_end(trueload: Tr
     assert (checks["sessions"], checks["censored"]) == ("pass", "pass")
     refused = talk_to(trueload, Chat(), text, "/room")
     assert (refused.code, "--requests" in refused.err) == (2, True)
+
+
+def test_each_conversation_opens_its_connection_when_it_is_due(trueload: Trueload) -> None:
+    chat = Chat()
+    asked = ("--connect-open", "100/s", "--requests", "50", "-c", "20")
+    found = talk_to(trueload, chat, TALK, "/chat", *asked).json()
+    assert (found["sessions"]["ok"], found["counts"]["failed"]) == (50, {})
+    assert found["openings"]["connect_ns"]["count"] == 50
+    assert (found["openings"]["first_byte_ns"]["count"], chat.closed) == (0, {1000: 50})
+    closing = talk_to(trueload, Chat(closes=True), TALK, "/chat", *asked).json()
+    assert closing["counts"]["failed"] == {"ws.closed": 50}
+    assert closing["counts"]["skipped"] == 50 * 6
+    alone = trueload.run("ws", "ws://127.0.0.1:9/", "--connect-open", "9/s")
+    assert (alone.code, "add --scenario FILE" in alone.err) == (2, True)
 
 
 def test_rows_of_a_file_fill_what_is_sent_and_what_is_expected(trueload: Trueload) -> None:

@@ -127,9 +127,12 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
 /// Refuses connections that are opened when requests are due, and are to be kept.
 fn check_connect_open(plan: &GeneratePlan) -> Result<(), Failure> {
     let kept = !plan.close || plan.exchange.is_some() || !plan.scenario.is_empty();
-    if plan.connect_open && kept {
+    let is_conversation = scenario::is_conversation(plan);
+    if plan.connect_open && kept && !is_conversation {
         return refused("connect_open: needs close, and excludes exchange and scenario");
     }
+    let pauses = plan.scenario.first().is_some_and(|step| step.think.most_ns > 0);
+    refuse_if!(plan.connect_open && pauses, "connect_open: its first step must not pause");
     Ok(())
 }
 

@@ -12,6 +12,9 @@ use crate::Lazy;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Openings {
+    /// Connections that were opened for sessions; 0 if each was for one request.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub sessions: u64,
     /// To the established connection, before any TLS.
     #[schemars(with = "Option<String>")]
     pub connect: Lazy,
@@ -49,7 +52,7 @@ impl Openings {
     }
 }
 
-crate::merged! { Openings: connect, full_handshake, resumed_handshake, first_byte }
+crate::merged! { Openings: sessions, connect, full_handshake, resumed_handshake, first_byte }
 
 #[cfg(test)]
 mod tests {

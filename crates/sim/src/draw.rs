@@ -153,7 +153,8 @@ impl Shape {
         let depth = if broadcast || chance.one_in(2) { 1 } else { chance.between(2, 12) as usize };
         let mut chat = Chance::part(seed, CHAT);
         if matches!(protocol, Protocol::Ws { .. }) && chat.one_in(2) {
-            let protocol = Protocol::Chat { says: chat.between(1, 4) as u32 };
+            let says = chat.between(1, 4) as u32;
+            let protocol = Protocol::Chat { says, opens: chat.one_in(4) };
             return Shape { protocol, talk: None, tls, depth: 1, close };
         }
         Shape { protocol, talk: None, tls, depth, close }
@@ -418,7 +419,7 @@ fn add_phases(scenario: &mut Scenario, chance: &mut Chance) {
             connections = (chance.between(1, 8) as u32).max(scenario.parts());
         }
         let broadcast = matches!(scenario.protocol, Protocol::Broadcast { .. });
-        let opens = scenario.talk.as_ref().is_some_and(|talk| talk.connect_open);
+        let opens = scenario.connect_open();
         let idle = if !broadcast && !opens && chance.one_in(8) {
             chance.below(connections.into()) as u32
         } else {
@@ -452,7 +453,7 @@ fn load(scenario: &Scenario, chance: &mut Chance, senders: u32) -> (Load, Stop) 
         let stop = if by_requests { Stop::Requests(requests / 2) } else { Stop::After(window_ns) };
         return (Load::Turns { concurrent: chance.between(1, 8) as u32 }, stop);
     }
-    let opens = scenario.talk.as_ref().is_some_and(|talk| talk.connect_open);
+    let opens = scenario.connect_open();
     if !opens && chance.one_in(2) {
         let window_ns = (requests * exchange_ns / places).clamp(US, 2 * S);
         let stop = if by_requests { Stop::Requests(requests) } else { Stop::After(window_ns) };

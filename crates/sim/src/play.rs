@@ -424,7 +424,7 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
 /// run into the timeout and their connections have to be opened again.
 fn session_ns(scenario: &Scenario) -> u64 {
     let request_ns = scenario.timeout_ns + 1_100_000_000;
-    if let Protocol::Chat { says } = scenario.protocol {
+    if let Protocol::Chat { says, .. } = scenario.protocol {
         return (1 + u64::from(says)) * request_ns;
     }
     let steps = scenario.talk.iter().flat_map(|talk| &talk.steps);

@@ -147,6 +147,8 @@ pub enum Protocol {
     Chat {
         /// Messages of each, which come back.
         says: u32,
+        /// Its connection is opened when it is due.
+        opens: bool,
     },
     /// UDP echo.
     Udp {

@@ -129,7 +129,15 @@ class ScenarioOptions(TypedDict, total=False):
     scenario: Name
 
 
-class RequestOptions(SocketOptions, TlsOptions, RowOptions, HeaderOptions, total=False):
+class ConnectOpenOptions(TypedDict, total=False):
+    """Connections at a rate."""
+
+    connect_open: Rate
+
+
+class RequestOptions(
+    SocketOptions, TlsOptions, ConnectOpenOptions, RowOptions, HeaderOptions, total=False
+):
     """What `http` and `compare` send."""
 
     proxy: Text
@@ -142,7 +150,6 @@ class RequestOptions(SocketOptions, TlsOptions, RowOptions, HeaderOptions, total
     stream_end: Text
     stall: Duration
     close: Flag
-    connect_open: Rate
     follow: Number
     expect_status: Numbers
     expect_body: str | bytes | None
@@ -316,7 +323,13 @@ class UdpOptions(LoadingOptions, EchoOptions, total=False):
 
 
 class WsOptions(
-    LoadingOptions, UpgradeOptions, EchoOptions, ScenarioOptions, RowOptions, total=False
+    LoadingOptions,
+    UpgradeOptions,
+    EchoOptions,
+    ScenarioOptions,
+    RowOptions,
+    ConnectOpenOptions,
+    total=False,
 ):
     """Options of ``trueload.ws``."""
 

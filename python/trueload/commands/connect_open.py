@@ -1,4 +1,5 @@
-"""``--connect-open``: the rate of a load is one of new connections, with one request on each."""
+"""``--connect-open``: the rate of a load is one of new connections, with one request, or one
+conversation, on each."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from dataclasses import replace
 
 from trueload.commands.job import Workload
 from trueload.commands.measure_options import SearchAxis
+from trueload.errors import UserError
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import refuse_beside
@@ -33,17 +35,32 @@ def by_connections(
     given.refuse_beside(_FLAG, "stages", "idle")
     several = {"--pipeline": given.pipeline > 1, "--streams": (workload.streams or 1) > 1}
     refuse_beside(_FLAG, several, _ONE_EACH)
-    refuse_beside(_FLAG, {"--scenario": workload.traffic.scenario}, _KEPT)
+    _check_sessions(workload)
     engine.refuse_beside(_FLAG, "connect_rate_per_s", hint=_OF_KEPT)
     refuse_beside(_FLAG, {"--search connections": search == "connections"}, _SEARCHED)
     return LoadOptions(rate_per_s=rate).over(given)
 
 
+def _is_conversation(workload: Workload) -> bool:
+    return any(step.upgrade for step in workload.traffic.scenario)
+
+
+def _check_sessions(workload: Workload) -> None:
+    """Refuse virtual users that keep their connections, and a pause before one is opened."""
+    steps = workload.traffic.scenario
+    refuse_beside(_FLAG, {"--scenario": steps and not _is_conversation(workload)}, _KEPT)
+    if steps and steps[0].think_ns[1] > 0:
+        raise UserError(
+            f"step {steps[0].name!r} pauses before it, and {_FLAG} sends it at once",
+            "leave its 'think' out",
+        )
+
+
 def fail_on_form(workload: Workload) -> Form:
     """Return what ``--fail-on`` accepts: more percentiles where more is timed."""
     form = FAIL_ON if workload.traffic.stream is None else STREAMS_FAIL_ON
-    if any(step.upgrade for step in workload.traffic.scenario):
-        return replace(form, prefixes=(MESSAGE_GAP, DELIVERY))
+    if _is_conversation(workload):
+        form = replace(form, prefixes=(MESSAGE_GAP, DELIVERY))
     if workload.connect_open_per_s is None:
         return form
     handshakes = () if workload.traffic.tls is None else (FULL, RESUMED)

@@ -32,7 +32,9 @@ from trueload.places.names import Placement
 from trueload.protocol.engine_options import EngineOptions
 from trueload.protocol.option import flag_of, refuse_beside
 from trueload.protocol.request_options import (
+    ConnectOpenOptions,
     ModeOptions,
+    RowOptions,
     TlsOptions,
     UpgradeOptions,
     WsBroadcastOptions,
@@ -144,8 +146,10 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     opened = read_opening(url, given)
     if given.scenario is not None:
         return _read_conversation(opened, given, given.scenario)
-    if given.data_order is not None:
-        raise UserError("--data-order is given, but no --scenario", "add --scenario FILE")
+    alone = given.only(RowOptions).given or given.only(ConnectOpenOptions).given
+    if alone:
+        flag = flag_of(next(iter(alone)))
+        raise UserError(f"{flag} is given, but no --scenario", "add --scenario FILE")
     if given.text is not None:
         flag = "--text" if given.text else "--binary"
         hint = "a dialect says what kind its messages are"
@@ -181,7 +185,7 @@ def _read_conversation(opened: WsOpening, given: WsEchoOptions, path: Path) -> W
         ignore_unexpected=found.ignore_unexpected,
         replies=found.replies,
     )
-    return replace(opened.workload, traffic=traffic)
+    return replace(opened.workload, traffic=traffic, connect_open_per_s=given.connect_open_per_s)
 
 
 read_echo_job = measuring(read_echo)

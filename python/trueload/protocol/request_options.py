@@ -262,7 +262,23 @@ class DialogueOptions(Settings, group="Requests"):
     )
 
 
-class OpeningOptions(Settings, group="Load"):
+class ConnectOpenOptions(Settings, group="Load"):
+    """Connections at a rate."""
+
+    connect_open_per_s: float | None = option(
+        RATE,
+        "Open new connections at this rate, such as 5k/s, whether or not earlier ones are done (an"
+        " open loop). Each carries one request. Connect, TLS handshake and answer are timed from"
+        " the schedule; -c is how many may be open at once.",
+        texts={
+            "ws": "With --scenario, start conversations at this rate, such as 100/s, each on a"
+            " connection that is opened then. Connect, TLS handshake and first step are timed from"
+            " the schedule; -c is how many there may be at once."
+        },
+    )
+
+
+class OpeningOptions(ConnectOpenOptions, group="Load"):
     """When a connection is opened for a request."""
 
     close: bool = option(
@@ -270,12 +286,6 @@ class OpeningOptions(Settings, group="Load"):
         "Open a new connection for each request.",
         "Open a new connection for each request",
         texts={"tcp": "Open a new connection for each message."},
-    )
-    connect_open_per_s: float | None = option(
-        RATE,
-        "Open new connections at this rate, such as 5k/s, whether or not earlier ones are done (an"
-        " open loop). Each carries one request. Connect, TLS handshake and answer are timed from"
-        " the schedule; -c is how many may be open at once.",
     )
 
 
@@ -427,7 +437,9 @@ class UpgradeOptions(DialectOptions, HeaderOptions, SocketOptions, TlsOptions, g
     )
 
 
-class WsEchoOptions(UpgradeOptions, EchoOptions, ScenarioOptions, RowOptions, group="Messages"):
+class WsEchoOptions(
+    UpgradeOptions, EchoOptions, ScenarioOptions, RowOptions, ConnectOpenOptions, group="Messages"
+):
     """All of the echoes of `ws`."""
 
     text: bool | None = option(

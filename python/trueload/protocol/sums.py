@@ -37,9 +37,13 @@ def add_counts(parts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 
 
 def add_histograms(parts: Sequence[Whole]) -> Whole:
-    """Sum each histogram of a set of them. Raises ``ValueError`` for junk."""
+    """Sum each histogram of a set of them, and each count beside them. Raises ``ValueError`` for
+    junk."""
     kind = type(parts[0])
     found = {name: tuple(getattr(part, name) for part in parts) for name in kind.model_fields}
     # In a closed loop several are the same.
-    sums = {each: hdr.added(each) for each in set(found.values())}
+    sums = {
+        each: sum(each) if isinstance(each[0], int) else hdr.added(each)
+        for each in set(found.values())
+    }
     return kind(**{name: sums[each] for name, each in found.items()})

@@ -215,14 +215,16 @@ def _most(sample: figures.Sample) -> str:
 def rate_text(record: Record) -> str:
     """A text: ``offered 20,000 requests/s, sent 12,345/s``; empty unless an open loop.
 
-    A number of sessions lasts until the last one ends, so that only their rate is known.
+    A number of sessions lasts until the last one ends, so that only their rate is known. So it is
+    with those that open connections, whose requests are not the connections.
     """
     window_ns = record.window.window_ns
     load = record.plan.window.load
     if not isinstance(load, Open) or window_ns <= 0:
         return ""
     offered, sent = offered_per_s(record), sent_per_s(record)
-    if record.sessions is not None and isinstance(record.plan.window.stop, Requests):
+    of_requests = isinstance(record.plan.window.stop, Requests)
+    if record.sessions is not None and (of_requests or record.openings):
         return f"offered {format_rate(load.stages[0].from_, 'sessions')}"
     what, done = ("connections", "tried") if record.openings else ("requests", "sent")
     return f"offered {format_rate(offered, what)}, {done} {format_count(sent)}/s"
@@ -245,7 +247,8 @@ def load_text(record: Record) -> str:
         steps = times(len(generate.scenario), "step")
         parts[0] = f"sessions of {steps}, {times(generate.connections, 'user')}"
     if generate.connect_open:
-        parts[0] = f"new connections, {format_count(generate.connections)} at most at once"
+        each = " for sessions" if generate.scenario else ""
+        parts[0] = f"new connections{each}, {format_count(generate.connections)} at most at once"
     parts[0] += idle_text(record)
     if generate.close:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"

@@ -69,9 +69,14 @@ impl<P: Protocol> Generator<P> {
         let Some(key) = self.next_free() else { return false };
         let Some((index, phase)) = self.accounting.sending(now_ns) else { return false };
         let Some(Due { scheduled_ns, .. }) = phase.due(now_ns) else { return false };
-        let tag = self.accounting.tag(scheduled_ns, now_ns, index);
-        let mut drawn = None;
-        self.accounting.draw(tag, 1, |tag, _| drawn = Some(tag));
+        let drawn = if self.sessions.are_on() {
+            self.open_session(key, index, scheduled_ns, now_ns)
+        } else {
+            let tag = self.accounting.tag(scheduled_ns, now_ns, index);
+            let mut drawn = None;
+            self.accounting.draw(tag, 1, |tag, _| drawn = Some(tag));
+            drawn
+        };
         // Without a row of data for it there is no request.
         let Some(tag) = drawn else { return false };
         let state = &mut self.slots[key].state;
@@ -106,6 +111,9 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let Some(tag) = slot.state.take_waiting() else {
+            if self.sessions.runs(conn.key) {
+                return self.send_step(net, conn.key, now_ns);
+            }
             net.close(conn.token);
             return self.lost(net, conn.key, true, 0);
         };
@@ -115,6 +123,14 @@ impl<P: Protocol> Generator<P> {
         self.write(net, conn.key, 1);
     }
 
+    /// Sends the next step of a session on the connection that it has opened.
+    fn send_step(&mut self, net: &mut impl Net, key: u32, now_ns: u64) {
+        let Some((index, _)) = self.accounting.sending(now_ns) else { return };
+        let free_ns = self.slots[key].state.quiet_since_ns;
+        let count = self.take_step(key, index, free_ns, now_ns);
+        self.write(net, key, count);
+    }
+
     /// Handles a slot that has lost its connection: a request to be sent again gets another one,
     /// and otherwise the slot is free for the next arrival.
     pub(super) fn freed(&mut self, net: &mut impl Net, key: u32) {
@@ -122,6 +138,9 @@ impl<P: Protocol> Generator<P> {
             return self.attempt(net, key);
         }
         let now_ns = net.now_ns();
+        if self.sessions.are_on() {
+            self.end_without_connection(key, now_ns);
+        }
         let state = &mut self.slots[key].state;
         state.is_missed_no_longer();
         if state.is_free() && !state.ready && self.accounting.sending(now_ns).is_some() {

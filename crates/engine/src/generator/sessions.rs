@@ -188,10 +188,18 @@ impl<P: Protocol> Generator<P> {
         free_ns: u64,
         now_ns: u64,
     ) -> usize {
+        if self.draw_session(key, index, due_ns).is_none() {
+            return 0;
+        }
+        self.take_step(key, index, free_ns, now_ns)
+    }
+
+    /// Begins a session that was due at this time, if there is a row for it.
+    fn draw_session(&mut self, key: u32, index: usize, due_ns: u64) -> Option<Course> {
         let Some(session) = self.accounting.draw_session() else {
             // Every row has been taken: the user has nothing more to do.
             self.slots[key].state.may_ask = false;
-            return 0;
+            return None;
         };
         let user = self.config.global(key) + 1;
         let step = self.sessions.step_from(0, user).unwrap_or(0);
@@ -206,7 +214,39 @@ impl<P: Protocol> Generator<P> {
             sessions.begun += 1;
         }
         self.accounting.take_session(index);
-        self.take_step(key, index, free_ns, now_ns)
+        Some(course)
+    }
+
+    /// Begins a session on a connection that is to be opened for it. Returns its first request.
+    pub(super) fn open_session(
+        &mut self,
+        key: u32,
+        index: usize,
+        due_ns: u64,
+        now_ns: u64,
+    ) -> Option<Tag> {
+        let course = self.draw_session(key, index, due_ns)?;
+        if let Some(openings) = &mut self.accounting.phases[index].meter.openings {
+            openings.sessions += 1;
+        }
+        let slot = &mut self.slots[key];
+        let tag = self.accounting.tag(due_ns, now_ns, index);
+        let tag = Tag { number: course.turn.step, ..tag };
+        slot.state.last = None;
+        self.codec.protocol.begin_step(&mut slot.client, course.turn);
+        self.accounting.of_target(tag.numbered(), |target| target.issued += 1);
+        self.sessions.set(key, Course { asked: true, ..course });
+        Some(tag)
+    }
+
+    /// Notes that the connection that a session has opened is gone: what it has still to ask fails.
+    pub(super) fn end_without_connection(&mut self, key: u32, now_ns: u64) {
+        self.note_step_end(key);
+        if self.sessions.runs(key)
+            && let Some((index, _)) = self.accounting.sending(now_ns)
+        {
+            self.charge_session(key, index, now_ns, Class::WsClosed);
+        }
     }
 
     /// Sends the next request of a session, or waits until it is due. The slot has been free since

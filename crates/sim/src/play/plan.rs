@@ -36,7 +36,7 @@ pub(super) fn make(
 ) -> Result<(), Failure> {
     let mut bodies = Bodies::default();
     let plan = match scenario.protocol {
-        Protocol::Chat { says } => chat(scenario, says, &mut bodies),
+        Protocol::Chat { says, .. } => chat(scenario, says, &mut bodies),
         _ => plan(scenario, &mut bodies),
     };
     generate::make(&plan, &bodies.0, Duration::from_nanos(UNIX_NS), sink, threads)
@@ -160,6 +160,7 @@ fn chat(scenario: &Scenario, says: u32, bodies: &mut Bodies) -> GeneratePlan {
             step("connect", None, None, 1),
             step("say", Some(sent), Some(messages), says),
         ],
+        connect_open: scenario.connect_open(),
         ..plan
     }
 }

@@ -246,6 +246,13 @@ impl Scenario {
         steps || matches!(self.protocol, Protocol::Chat { .. })
     }
 
+    /// Whether connections are opened when their requests are due.
+    #[must_use]
+    pub fn connect_open(&self) -> bool {
+        let opens = self.talk.as_ref().is_some_and(|talk| talk.connect_open);
+        opens || matches!(self.protocol, Protocol::Chat { opens: true, .. })
+    }
+
     /// The number of generators on each thread.
     #[must_use]
     pub fn parts(&self) -> u32 {

@@ -37,11 +37,14 @@ class Openings(Model):
 def step_of(found: protocol.Openings, step: str, counts: Counts) -> Sample:
     """Times from when a connection was due to the step that a prefix names."""
     own: str | None = getattr(found, step.removesuffix("_"))
+    if step == FIRST_BYTE and found.sessions:
+        return sample(None, 0)  # a session has many answers
     if step == FIRST_BYTE:
         return sample(own, without_time(counts))
     alike = (own,) if step == CONNECT else (found.full_handshake, found.resumed_handshake)
     done = sum(decode_histogram(each).total for each in alike)
-    return sample(own, max(0, counts.scheduled - done))
+    due = found.sessions + counts.unsent if found.sessions else counts.scheduled
+    return sample(own, max(0, due - done))
 
 
 def make_openings(found: protocol.Openings, facts: TrialFacts) -> Openings:

@@ -34,6 +34,7 @@ OPENINGS = AccountView(
     columns=tuple(
         column
         for step in protocol.Openings.model_fields
+        if step != "sessions"
         for column in times_columns(f"opening_{step}", attrgetter(f"{step}_ns"))
     ),
 )
