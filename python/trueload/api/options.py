@@ -315,6 +315,7 @@ class WsOptions(LoadingOptions, UpgradeOptions, EchoOptions, ScenarioOptions, to
 
     text: Flag
     binary: Flag
+    deflate: Flag
     step: Number
     steps: Number
     initial_clients: Number

@@ -421,6 +421,12 @@ class WsEchoOptions(UpgradeOptions, EchoOptions, ScenarioOptions, group="Message
     text: bool | None = option(
         FLAG, "Send text or binary messages. Echo only.", off="--binary", unset="text"
     )
+    deflate: bool = option(
+        FLAG,
+        "Offer compression (permessage-deflate); the result has the sizes with it and without."
+        " Echo only.",
+        "Offer compression (permessage-deflate)",
+    )
 
 
 class WsBroadcastOptions(UpgradeOptions, group="Broadcast"):

@@ -1,0 +1,20 @@
+// Echoes with permessage-deflate at /on, where short messages come back as they are, and without it
+// at /off.
+const http = require("node:http");
+const { WebSocketServer } = require("ws");
+
+const sockets = {
+  "/on": new WebSocketServer({ noServer: true, perMessageDeflate: { threshold: 64 } }),
+  "/off": new WebSocketServer({ noServer: true }),
+};
+for (const each of Object.values(sockets)) {
+  each.on("connection", (socket) => {
+    socket.on("message", (data, binary) => socket.send(data, { binary }));
+  });
+}
+const server = http.createServer();
+server.on("upgrade", (request, socket, head) => {
+  const own = sockets[request.url];
+  own.handleUpgrade(request, socket, head, (opened) => own.emit("connection", opened, request));
+});
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
