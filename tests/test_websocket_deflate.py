@@ -74,3 +74,28 @@ def test_without_an_agreement_that_is_told(trueload: Trueload, modules: Path) ->
     assert (deflate.pop("agreed"), deflate.pop("declined")) == (0, 4)
     assert set(deflate.values()) == {0}
     assert "deflate      off on all 4 connections: the server did not agree" in run.out
+
+
+@pytest.mark.parametrize("is_conversation", [False, True])
+def test_a_parameter_that_was_not_offered_is_named(
+    trueload: Trueload, modules: Path, is_conversation: bool
+) -> None:
+    trueload.folder.mkdir(exist_ok=True)
+    file = trueload.folder / "chat.toml"
+    file.write_text(CHAT)
+    words = ("--scenario", str(file)) if is_conversation else ()
+    with serving("deflate", modules) as at:
+        load = ("-c", "1", "--requests", "1", "--warmup", "0s", "--timeout", "3s", *words)
+        run = trueload.run("ws", f"ws://{at}/refused", "--deflate", *load)
+    told = " ".join((run.out + run.err).split())
+    assert "ws.handshake" in told
+    assert "has client_max_window_bits, which was not offered" in told
+
+
+@pytest.mark.parametrize("words", [("--dialect", "json"), ("--mode", "broadcast")])
+def test_only_plain_echoes_and_conversations_are_compressed(
+    trueload: Trueload, words: tuple[str, str]
+) -> None:
+    run = trueload.run("ws", "ws://127.0.0.1:1", "--deflate", *words)
+    assert (run.code, run.out, run.err.count("\n")) == (2, "", 2)
+    assert "--deflate" in run.err

@@ -423,8 +423,8 @@ class WsEchoOptions(UpgradeOptions, EchoOptions, ScenarioOptions, group="Message
     )
     deflate: bool = option(
         FLAG,
-        "Offer compression (permessage-deflate); the result has the sizes with it and without."
-        " Echo only.",
+        "Offer compression (permessage-deflate), and tell the sizes with it and without. Echo"
+        " only.",
         "Offer compression (permessage-deflate)",
     )
 
