@@ -1,5 +1,6 @@
 //! Any bytes from the server of a conversation, cut anywhere: each step ends once, and what is kept for steps to come
-//! is bounded. The first byte chooses the cut, and whether messages that no step expects are allowed.
+//! is bounded. The first byte chooses the cut, whether messages that no step expects are allowed, and whether the
+//! server agrees to compression.
 
 #![no_main]
 
@@ -24,13 +25,13 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, bytes)) = data.split_first() else { return };
     // A Sec-WebSocket-Accept cannot be guessed: half of the inputs begin behind the upgrade.
     let steps = if first & 2 == 0 { &STEPS[..] } else { &STEPS[1..] };
-    let mut play = Play::of(steps, first & 1 == 0);
+    let mut play = Play::offering(steps, first & 1 == 0, first & 4 != 0);
     if first & 2 == 0 {
         play.ask();
     } else {
         play.upgrade();
     }
-    for piece in bytes.chunks(usize::from(first >> 2) + 1) {
+    for piece in bytes.chunks(usize::from(first >> 3) + 1) {
         let mut heard = play.hear(piece);
         while heard == Disposition::Open
             && play.client.outstanding() == 0

@@ -110,6 +110,7 @@ pub(crate) fn opening(plan: &GeneratePlan, request: &RequestPlan) -> Result<Open
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let headers = filled.headers.into_iter().map(|(name, value)| (text(name), text(value)));
     Opening::new(&text(filled.target), &headers.collect::<Vec<_>>())
+        .map(|opening| opening.deflating(plan.deflate))
         .map_err(|error| Failure::Plan(format!("exchange.opening.headers: {error}")))
 }
 

@@ -88,6 +88,12 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     check_stream(plan)?;
     check_connect_open(plan)?;
     check_rates(plan)?;
+    let offers = match &plan.exchange {
+        Some(ExchangePlan::WsEcho { dialect, .. }) => dialect.is_none(),
+        _ => scenario::is_conversation(plan),
+    };
+    let why = "deflate: is for echoes without a dialect and conversations, over WebSocket";
+    refuse_if!(plan.deflate && !offers, "{why}");
     follow::check(plan)?;
     origins::check(plan)?;
     if plan.replay.is_some() {

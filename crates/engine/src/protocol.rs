@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use trueload_meter::{
-    Bin, Class, Counts, Datagrams, Deliveries, Early, EncodedTimes, Failed, FlowReport, Kinds,
-    Messages, Openings, Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, is_zero,
+    Bin, Class, Counts, Datagrams, Deflate, Deliveries, Early, EncodedTimes, Failed, FlowReport,
+    Kinds, Messages, Openings, Packed, Redirects, SessionMeter, SlotSums, Streams, TargetMeter,
+    is_zero,
 };
 use trueload_wire::account::Account;
 
@@ -181,6 +182,9 @@ pub struct GeneratePlan {
     /// Texts of the server that are answered at once, as heartbeats are, and their answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<(String, String)>,
+    /// Connections offer permessage-deflate: those of `ws_echo`, and of conversations.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deflate: bool,
     /// Recorded traffic instead: each request is sent at its recorded time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayPlan>,
@@ -574,4 +578,7 @@ pub struct Measurement {
     /// Messages of conversations over WebSocket; null for other loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Box<Messages>>,
+    /// Compression of messages over WebSocket; null if it is not offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deflate: Option<Box<Deflate>>,
 }

@@ -130,6 +130,7 @@ pub(crate) fn measurement(
         openings: meter.openings,
         redirects: meter.redirects,
         messages: meter.messages,
+        deflate: meter.deflate,
     }
 }
 

@@ -4,9 +4,9 @@
 //! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
-    Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Merge, Messages,
-    Openings, Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams, TARGETS_TRACKED_MOST,
-    TargetMeter, TargetTrack, Times,
+    Backlog, Class, Counted, Counts, Datagrams, Deflate, Early, Flow, IdleClosed, Kinds, Merge,
+    Messages, Openings, Recent, Recorded, Redirects, SessionMeter, SlotSums, Streams,
+    TARGETS_TRACKED_MOST, TargetMeter, TargetTrack, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -91,6 +91,8 @@ pub struct Meter {
     pub redirects: Option<Box<Redirects>>,
     /// The messages of conversations; none for other loads.
     pub messages: Option<Box<Messages>>,
+    /// The compression of messages; none if it is not offered.
+    pub deflate: Option<Box<Deflate>>,
     failed: Tally<{ Class::ALL.len() }>,
     statuses: Tally<STATUSES>,
     recent: Recent,
@@ -256,7 +258,7 @@ impl Meter {
 crate::merged! {
     Meter: scheduled, issued, ok, stale, stale_resets, cancelled, reconnects, dropped, unended,
     idle_closed, bytes_in, bytes_out, permitted_ns, times, slots, datagrams, flow, backlog, targets,
-    sessions, kinds, early, streams, openings, redirects, messages, failed, statuses; keeps:
+    sessions, kinds, early, streams, openings, redirects, messages, deflate, failed, statuses; keeps:
     recent, recent_service, reported, retracted, tracks, stalls
 }
 

@@ -1,4 +1,5 @@
 //! Our client against Autobahn's fuzzing server: every message comes back as it came, until the server says close.
+//! Compression is offered, and used where the server agrees.
 //!
 //! `autobahn_client 127.0.0.1:9001 NAME` runs all cases, and has the suite write its report; `make conformance` uses it.
 
@@ -8,7 +9,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use trueload_wire::message;
-use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, client, send};
+use trueload_wire::websocket::{Deflater, Event, Limits, Receiver, Role, Scratch, client, send};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -35,7 +36,7 @@ fn run(address: &str, path: &str) -> Outcome<String> {
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(Duration::from_secs(30)))?;
     let headers = [("Host".to_owned(), address.to_owned())];
-    let opening = client::Opening::new(path, &headers)?;
+    let opening = client::Opening::new(path, &headers)?.deflating(true);
     let mut out = Vec::new();
     let mut awaited = opening.write(*b"the sample nonce", &mut out);
     socket.write_all(&out)?;
@@ -54,6 +55,7 @@ fn run(address: &str, path: &str) -> Outcome<String> {
                 continue;
             };
             bytes = &bytes[taken..];
+            connection.agree(awaited.deflates());
             open = true;
         }
         connection.receive(bytes);
@@ -66,6 +68,8 @@ fn run(address: &str, path: &str) -> Outcome<String> {
 
 struct Connection {
     receiver: Receiver,
+    /// Compresses messages, if the server has agreed.
+    deflater: Option<Deflater>,
     scratch: Scratch,
     out: Vec<u8>,
     last: String,
@@ -77,6 +81,7 @@ impl Connection {
     fn new() -> Self {
         Connection {
             receiver: Receiver::new(Role::Client),
+            deflater: None,
             scratch: Scratch::default(),
             out: Vec::new(),
             last: String::new(),
@@ -85,9 +90,14 @@ impl Connection {
         }
     }
 
+    fn agree(&mut self, deflates: bool) {
+        self.receiver = Receiver::new(Role::Client).deflating(deflates);
+        self.deflater = deflates.then(Deflater::default);
+    }
+
     /// Receives frames, and writes what is due for them.
     fn receive(&mut self, bytes: &[u8]) {
-        let Self { receiver, scratch, out, last, over, sent } = self;
+        let Self { receiver, deflater, scratch, out, last, over, sent } = self;
         out.clear();
         let mut key = || {
             *sent += 1;
@@ -96,8 +106,9 @@ impl Connection {
         };
         let fed = receiver.feed(bytes, &Limits::default(), scratch, &mut |event| match event {
             Event::Message { kind, payload } => {
-                *last = String::from_utf8_lossy(payload).into_owned();
-                send::message(out, kind, payload, key());
+                last.clear();
+                last.push_str(&String::from_utf8_lossy(payload));
+                send::message_by(deflater.as_mut(), out, kind, payload, key());
             }
             Event::Ping(payload) => send::pong(out, payload, key()),
             Event::Pong(_) => {}

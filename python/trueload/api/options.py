@@ -335,6 +335,7 @@ class WsOptions(
 
     text: Flag
     binary: Flag
+    deflate: Flag
     step: Number
     steps: Number
     initial_clients: Number

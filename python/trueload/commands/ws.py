@@ -59,7 +59,7 @@ JOINING = EngineOptions(connect_rate_per_s=1_000)
 _OWN_HEADERS = {
     "sec-websocket-key": "leave it out",
     "sec-websocket-version": "leave it out",
-    "sec-websocket-extensions": "leave it out: messages are sent uncompressed",
+    "sec-websocket-extensions": "use --deflate",
     "sec-websocket-protocol": "use --subprotocol",
 }
 
@@ -144,6 +144,8 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
     from trueload.request.message import make_messages
 
     opened = read_opening(url, given)
+    if given.deflate:
+        given.refuse_beside("--deflate", "dialect", hint="only plain echoes are compressed")
     if given.scenario is not None:
         return _read_conversation(opened, given, given.scenario)
     alone = given.only(RowOptions).given or given.only(ConnectOpenOptions).given
@@ -161,7 +163,7 @@ def read_echo(url: UrlArgument, given: WsEchoOptions) -> Workload:
         text=as_text and opened.dialect != "binary",
         dialect=opened.dialect,
     )
-    traffic = replace(opened.workload.traffic, exchange=exchange)
+    traffic = replace(opened.workload.traffic, exchange=exchange, deflate=given.deflate)
     return replace(opened.workload, traffic=traffic)
 
 
@@ -184,6 +186,7 @@ def _read_conversation(opened: WsOpening, given: WsEchoOptions, path: Path) -> W
         data=read_rows(given.data, given.data_order, (), found.steps),
         ignore_unexpected=found.ignore_unexpected,
         replies=found.replies,
+        deflate=given.deflate,
     )
     return replace(opened.workload, traffic=traffic, connect_open_per_s=given.connect_open_per_s)
 

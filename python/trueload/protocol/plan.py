@@ -19,6 +19,7 @@ from trueload.protocol import PROTOCOL
 from trueload.protocol.broadcast import Charge, Deliveries, PhaseSent, Settle, Settled
 from trueload.protocol.connections import Connections, Slots
 from trueload.protocol.data import DataUse
+from trueload.protocol.deflate import Deflate
 from trueload.protocol.early_answers import EarlyAnswers
 from trueload.protocol.engine_options import EngineOptions, ThreadOptions
 from trueload.protocol.exchange import ServeHttp, ServicePlan
@@ -360,6 +361,7 @@ class Measurement(Model):
     openings: Openings | None = left_out()
     redirects: Redirects | None = left_out()
     messages: Messages | None = left_out()
+    deflate: Deflate | None = left_out()
 
 
 class Hello(Model):

@@ -445,6 +445,12 @@ class WsEchoOptions(
     text: bool | None = option(
         FLAG, "Send text or binary messages. Echo only.", off="--binary", unset="text"
     )
+    deflate: bool = option(
+        FLAG,
+        "Offer compression (permessage-deflate), and tell the sizes with it and without. Echo"
+        " only.",
+        "Offer compression (permessage-deflate)",
+    )
 
 
 class WsBroadcastOptions(UpgradeOptions, group="Broadcast"):

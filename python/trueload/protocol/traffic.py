@@ -52,6 +52,8 @@ class TrafficPlan(Model, DialogueOptions):
     """Messages that no step of a conversation expects are allowed."""
     replies: tuple[tuple[str, str], ...] = left_out(())
     """Texts of the server that are answered at once, as heartbeats are, and their answers."""
+    deflate: bool = left_out(False)
+    """Connections of echoes and conversations over WebSocket offer permessage-deflate."""
     replay: ReplayPlan | None = left_out()
     """Recorded requests."""
     exchange: ExchangePlan | None = left_out()

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 
 from trueload.protocol.connections import Slots
 from trueload.protocol.data import DataUse
+from trueload.protocol.deflate import Deflate
 from trueload.protocol.early_answers import EarlyAnswers
 from trueload.protocol.flow import Flow
 from trueload.protocol.lateness import Lateness
@@ -489,6 +490,8 @@ class Record(Model):
     """Null without ``--follow``."""
     messages: Messages | None = None
     """Null without a conversation over WebSocket."""
+    deflate: Deflate | None = None
+    """Null without ``--deflate``."""
     answers: tuple[Answers, ...] = ()
     """Kinds of answers to requests whose bodies were not compared with an expected one."""
     early: EarlyAnswers = EarlyAnswers.model_construct()

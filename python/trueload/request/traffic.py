@@ -49,6 +49,8 @@ class Traffic:
     """Messages that no step of a conversation expects are allowed."""
     replies: tuple[tuple[str, str], ...] = ()
     """Texts of the server that are answered at once, and their answers."""
+    deflate: bool = False
+    """Connections over WebSocket offer permessage-deflate."""
     replay: Replay | None = None
     """Recorded requests."""
     exchange: Exchange | None = None
@@ -144,6 +146,7 @@ class Traffic:
             scenario=tuple(step_plan(step) for step in self.scenario),
             ignore_unexpected=self.ignore_unexpected,
             replies=self.replies,
+            deflate=self.deflate,
             replay=None if self.replay is None else self.replay.plan(close=close),
             exchange=None if self.exchange is None else self.exchange.plan(),
             data=data,

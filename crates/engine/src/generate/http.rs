@@ -23,6 +23,7 @@ impl Programs<'_> {
         if scenario::is_conversation(self.plan) {
             let scenario = scenario::scenario(self.plan, self.blobs, self.unix_time)?;
             let manner = Manner {
+                deflates: self.plan.deflate,
                 ignores: self.plan.ignore_unexpected,
                 replies: self.plan.replies.iter().cloned().collect(),
             };

@@ -106,6 +106,7 @@ fn plan(scenario: &Scenario, bodies: &mut Bodies) -> GeneratePlan {
         replay: None,
         ignore_unexpected: false,
         replies: Vec::new(),
+        deflate: false,
         seed: scenario.seed,
         connections: *connections,
         pipeline: *depth as u32,

@@ -8,11 +8,12 @@
 //! Must not know: sockets, and where the 16 bytes come from.
 
 use super::accept::{self, ACCEPT, Accept, EXTENSIONS, KEY, PROTOCOL, VERSION};
+use super::extension::{self, NOT_ASKED, OFFER};
 use crate::http1::ParseError;
 use crate::http1::kept::KeptHead;
 use crate::message::Limits;
 
-/// The fields that the handshake writes itself, and those of extensions, which it does not support.
+/// The fields that the handshake writes itself.
 const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];
 
 /// The lines that the handshake adds, up to its key.
@@ -47,6 +48,8 @@ pub struct Opening {
     protocols: Box<[Box<str>]>,
     /// The server has to choose one of them, as browsers want it.
     must_choose: bool,
+    /// Messages may be compressed, if the server agrees.
+    offers_deflate: bool,
 }
 
 impl Opening {
@@ -65,7 +68,8 @@ impl Opening {
         let protocols = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(PROTOCOL));
         let protocols = protocols.flat_map(|(_, value)| value.split(','));
         let protocols = protocols.map(|protocol| protocol.trim().into()).collect();
-        Ok(Opening { prefix: prefix.into_bytes().into(), protocols, must_choose: false })
+        let prefix = prefix.into_bytes().into();
+        Ok(Opening { prefix, protocols, must_choose: false, offers_deflate: false })
     }
 
     /// Creates the request from a text of HTTP/1 that is complete but for the handshake's headers.
@@ -80,7 +84,20 @@ impl Opening {
         let protocols = protocols.map(|one| String::from_utf8_lossy(one.trim_ascii()).into());
         let (protocols, prefix) =
             (protocols.collect::<Box<[Box<str>]>>(), [head, OWN_LINES.as_bytes()]);
-        Opening { must_choose: !protocols.is_empty(), prefix: prefix.concat().into(), protocols }
+        let must_choose = !protocols.is_empty();
+        let prefix = prefix.concat().into();
+        Opening { must_choose, prefix, protocols, offers_deflate: false }
+    }
+
+    /// Offers permessage-deflate (RFC 7692), or does not.
+    pub fn deflating(mut self, offers: bool) -> Self {
+        self.offers_deflate = offers;
+        self
+    }
+
+    /// Whether permessage-deflate is offered.
+    pub fn offers_deflate(&self) -> bool {
+        self.offers_deflate
     }
 
     /// Appends the request; its key is made from 16 random bytes.
@@ -88,8 +105,13 @@ impl Opening {
         let key = accept::key(random);
         out.extend_from_slice(&self.prefix);
         out.extend_from_slice(&key);
-        out.extend_from_slice(b"\r\n\r\n");
-        Awaited { accept: accept::accept(&key), interim: 0, head: KeptHead::of_upgrade() }
+        out.extend_from_slice(b"\r\n");
+        if self.offers_deflate {
+            out.extend_from_slice(OFFER);
+        }
+        out.extend_from_slice(b"\r\n");
+        let (accept, head) = (accept::accept(&key), KeptHead::of_upgrade());
+        Awaited { accept, interim: 0, head, deflates: false }
     }
 
     /// Gives back the memory of the request, which is written once: only the answer is judged by it.
@@ -97,8 +119,9 @@ impl Opening {
         self.prefix = Box::default();
     }
 
-    /// Decides whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
-    fn judge(&self, head: &KeptHead, accept: &Accept) -> Result<(), &'static str> {
+    /// Decides whether a 101 opens the connection (RFC 6455 §4.1, the list at its end). Returns
+    /// whether messages may be compressed.
+    fn judge(&self, head: &KeptHead, accept: &Accept) -> Result<bool, &'static str> {
         let require = |is: bool, why| if is { Ok(()) } else { Err(why) };
         require(!head.is_http10(), "is HTTP/1.0")?;
         let mut upgrades = head.elements("Upgrade");
@@ -114,15 +137,17 @@ impl Opening {
         let accepted = accepts.next().ok_or("has no Sec-WebSocket-Accept")?;
         require(accepts.next().is_none(), "has a second Sec-WebSocket-Accept")?;
         require(accepted == accept, "has a Sec-WebSocket-Accept that does not fit the key")?;
-        let extended = head.elements(EXTENSIONS).next().is_some();
-        require(!extended, "has an extension that was not asked for")?;
+        let mut extensions = head.elements(EXTENSIONS);
+        let deflates = self.offers_deflate && extension::agreed(&mut extensions)?;
+        require(extensions.next().is_none(), NOT_ASKED)?;
         let mut protocols = head.values(PROTOCOL);
         let asked = |one: &[u8]| self.protocols.iter().any(|asked| asked.as_bytes() == one);
         let chosen = protocols.next();
         let chooses = !self.must_choose || chosen.is_some();
         require(chooses, "chooses none of the subprotocols that were asked for")?;
         require(chosen.is_none_or(asked), "has a subprotocol that was not asked for")?;
-        require(protocols.next().is_none(), "has a second subprotocol")
+        require(protocols.next().is_none(), "has a second subprotocol")?;
+        Ok(deflates)
     }
 }
 
@@ -133,6 +158,7 @@ pub struct Awaited {
     /// The number of 1xx answers before this one.
     interim: u32,
     head: KeptHead,
+    deflates: bool,
 }
 
 impl Awaited {
@@ -159,8 +185,14 @@ impl Awaited {
                 status => return Err(OpeningError::Status(status)),
             }
         }
-        opening.judge(&self.head, &self.accept).map_err(OpeningError::HandshakeError)?;
+        let judged = opening.judge(&self.head, &self.accept);
+        self.deflates = judged.map_err(OpeningError::HandshakeError)?;
         Ok(Some(at))
+    }
+
+    /// Whether the answer that opened the connection agreed to compress messages.
+    pub fn deflates(&self) -> bool {
+        self.deflates
     }
 
     /// Whether any byte of the answer has come.

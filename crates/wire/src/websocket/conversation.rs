@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::client::{Awaited, Opening, OpeningError};
 use super::early::Early;
 use super::mismatch::shown;
-use super::{Error, Event, Fault, Kind, Limits, Receiver, Role, Scratch, send};
+use super::{Deflated, Deflater, Error, Event, Fault, Kind, Limits, Receiver, Role, Scratch, send};
 use crate::chance::Chance;
 use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerClose};
 use crate::http1;
@@ -34,6 +34,8 @@ pub struct Shared {
     limits: Limits,
     chance: Chance,
     scratch: Scratch,
+    /// Compresses messages, if that is offered.
+    deflater: Option<Deflater>,
     heads: Vec<HeadMemory>,
     /// A buffer for a text before it is framed.
     text: Vec<u8>,
@@ -45,10 +47,12 @@ pub struct Shared {
     reasons: Vec<(Ending, String)>,
 }
 
-/// What is done about messages that no step awaits.
+/// How conversations go on, whatever their steps are.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
-    /// They are allowed.
+    /// The upgrade offers permessage-deflate.
+    pub deflates: bool,
+    /// Messages that no step awaits are allowed.
     pub ignores: bool,
     /// Texts that are answered at once, as heartbeats are, and their answers.
     pub replies: Arc<[(String, String)]>,
@@ -72,7 +76,14 @@ impl Shared {
     pub fn new(manner: Manner, run: Option<u32>, chance: Chance) -> Self {
         let (limits, scratch, heads, text) = Default::default();
         let (heard, reasons) = Default::default();
-        Shared { limits, chance, scratch, heads, text, manner, run, heard, reasons }
+        let deflater = manner.deflates.then(Deflater::default);
+        Shared { limits, chance, scratch, deflater, heads, text, manner, run, heard, reasons }
+    }
+
+    /// What compression came to since the last call; none if it is not offered.
+    pub fn take_deflated(&mut self) -> Option<Deflated> {
+        let received = self.scratch.take_received();
+        self.deflater.as_mut().map(|deflater| deflater.take_account(received))
     }
 
     /// What came since it was emptied last.
@@ -86,10 +97,12 @@ impl Shared {
     }
 
     /// Answers a heartbeat; whether the message was one.
-    fn replies(&mut self, payload: &[u8], output: &mut Vec<u8>) -> bool {
+    fn replies(&mut self, payload: &[u8], deflates: bool, output: &mut Vec<u8>) -> bool {
         let reply = self.manner.replies.iter().find(|(text, _)| text.as_bytes() == payload);
         let Some((_, reply)) = reply else { return false };
-        send::message(output, Kind::Text, reply.as_bytes(), Some(self.chance.mask()));
+        let (reply, mask) = (reply.as_bytes(), Some(self.chance.mask()));
+        let deflater = self.deflater.as_mut().filter(|_| deflates);
+        send::message_by(deflater, output, Kind::Text, reply, mask);
         true
     }
 
@@ -118,8 +131,10 @@ enum State {
 #[derive(Debug)]
 struct Open {
     receiver: Receiver,
-    /// Messages that came while no step awaited one; few connections have any.
-    kept: Option<Box<Early>>,
+    /// Messages may be compressed.
+    deflates: bool,
+    /// Messages that came while no step awaited one.
+    kept: Early,
     /// PINGs and PONGs since something else was sent or received.
     controls: u32,
     /// When the first byte of a message came that is incomplete; [`NEVER`] if there is none.
@@ -180,7 +195,8 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             }
             (State::Http, Form::Upgrade) => {
                 book.write(&tag, &mut |part| text.extend_from_slice(part.bytes()));
-                let mut opening = Opening::of_request(text);
+                let opening = Opening::of_request(text);
+                let mut opening = opening.deflating(shared.deflater.is_some());
                 let awaited = opening.write(shared.chance.handshake(), out);
                 opening.forget_request();
                 self.state = State::Upgrading(Box::new((opening, awaited)));
@@ -189,10 +205,12 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 if sends {
                     book.write(&tag, &mut |part| text.extend_from_slice(part.bytes()));
                     let kind = if is_text { Kind::Text } else { Kind::Binary };
-                    send::message(out, kind, text, Some(shared.chance.mask()));
+                    let mask = Some(shared.chance.mask());
+                    let deflater = shared.deflater.as_mut().filter(|_| open.deflates);
+                    send::message_by(deflater, out, kind, text, mask);
                     open.controls = 0;
                 }
-                self.due = !awaits || open.kept.is_some();
+                self.due = !awaits || !open.kept.is_empty();
                 self.until_ns = within_ns.map(|ns| now_ns.saturating_add(ns));
             }
             // The connection that the conversation was on is gone.
@@ -222,16 +240,15 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
                 match awaited.feed(opening, bytes, &message::Limits::default()) {
                     Ok(None) => Disposition::Open,
                     Ok(Some(taken)) => {
-                        self.state = State::Open(Open::new());
+                        let agreed = awaited.deflates();
+                        shared
+                            .deflater
+                            .iter_mut()
+                            .for_each(|deflater| deflater.note_opened(agreed));
+                        self.state = State::Open(Open::new(agreed));
                         let last = self.settle(now_ns, Some(101), book, on_outcome);
-                        self.listen(
-                            now_ns,
-                            &bytes[taken..],
-                            last,
-                            (book, shared),
-                            output,
-                            on_outcome,
-                        )
+                        let rest = &bytes[taken..];
+                        self.listen(now_ns, rest, last, (book, shared), output, on_outcome)
                     }
                     Err(why) => self.refuse(now_ns, why, shared, on_outcome),
                 }
@@ -264,7 +281,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             return Ok(self.settle(now_ns, None, book, on_outcome));
         }
         while let State::Open(open) = &mut self.state
-            && let Some((kind, message)) = open.next_kept()
+            && let Some((kind, message)) = open.kept.next()
         {
             if book.awaits(&tag, kind == Kind::Text, &message) {
                 return Ok(self.answer(now_ns, &tag, &message, book, on_outcome));
@@ -329,7 +346,8 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
     ) -> Result<bool, Fault> {
         match event {
             Event::Message { kind, payload } => {
-                if kind == Kind::Text && shared.replies(payload, output) {
+                let deflates = matches!(&self.state, State::Open(open) if open.deflates);
+                if kind == Kind::Text && shared.replies(payload, deflates, output) {
                     return self.note_control();
                 }
                 self.note_message(now_ns, payload, shared);
@@ -378,7 +396,7 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             Some(tag) if book.awaits(&tag, kind == Kind::Text, payload) => {
                 Ok(self.answer(now_ns, &tag, payload, book, on_outcome))
             }
-            None if open.kept.get_or_insert_default().keep(kind, payload) => Ok(false),
+            None if open.kept.keep(kind, payload) => Ok(false),
             _ => self.note_unexpected(payload, shared).map(|()| false),
         }
     }
@@ -520,19 +538,10 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
 }
 
 impl Open {
-    fn new() -> Self {
-        let (kept, receiver) = (None, Receiver::new(Role::Client));
-        Open { receiver, kept, controls: 0, first_byte_ns: NEVER, heard_ns: NEVER }
-    }
-
-    /// Takes the oldest message that was kept.
-    fn next_kept(&mut self) -> Option<(Kind, Box<[u8]>)> {
-        let kept = self.kept.as_mut()?;
-        let message = kept.next();
-        if kept.is_empty() {
-            self.kept = None;
-        }
-        message
+    fn new(deflates: bool) -> Self {
+        let (kept, receiver) = (Early::default(), Receiver::new(Role::Client).deflating(deflates));
+        let (first_byte_ns, heard_ns) = (NEVER, NEVER);
+        Open { receiver, deflates, kept, controls: 0, first_byte_ns, heard_ns }
     }
 }
 

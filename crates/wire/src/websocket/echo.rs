@@ -11,7 +11,8 @@
 
 use super::client::{Awaited, Opening};
 use super::{
-    Error, Event, Fault, HandshakeError, Kind, Limits, Mismatch, Receiver, Role, Scratch, send,
+    Deflated, Deflater, Error, Event, Fault, HandshakeError, Kind, Limits, Mismatch, Receiver,
+    Role, Scratch, send,
 };
 use crate::chance::Chance;
 use crate::echo::Messages;
@@ -46,6 +47,8 @@ pub struct Shared {
     /// The random source for handshakes and masks.
     pub chance: Chance,
     scratch: Scratch,
+    /// Compresses plain messages, if the opening offers that.
+    deflater: Option<Deflater>,
     /// A buffer for a message before it is framed.
     message: Vec<u8>,
     /// The reason why a connection was not opened.
@@ -58,7 +61,15 @@ impl Shared {
     /// The state before anything was sent.
     pub fn new(opening: Opening, outgoing: Outgoing, limits: Limits, chance: Chance) -> Self {
         let (scratch, message, mismatch) = Default::default();
-        Shared { opening, outgoing, limits, chance, scratch, message, refused: None, mismatch }
+        let deflater = opening.offers_deflate().then(Deflater::default);
+        let refused = None;
+        Shared { opening, outgoing, limits, chance, scratch, deflater, message, refused, mismatch }
+    }
+
+    /// What compression came to since the last call; none if it is not offered.
+    pub fn take_deflated(&mut self) -> Option<Deflated> {
+        let received = self.scratch.take_received();
+        self.deflater.as_mut().map(|deflater| deflater.take_account(received))
     }
 
     /// The reason why the last [`Disposition::Refused`] connection was refused.
@@ -162,7 +173,8 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
             let mask = shared.chance.mask();
             match &shared.outgoing {
                 Outgoing::Plain(messages, kind) => {
-                    send::message(out, *kind, messages.at(self.to_send), Some(mask));
+                    let deflater = shared.deflater.as_mut().filter(|_| self.receiver.deflates());
+                    send::message_by(deflater, out, *kind, messages.at(self.to_send), Some(mask));
                     self.to_send = messages.after(self.to_send);
                 }
                 Outgoing::Dialect(dialect, padding) => {
@@ -195,6 +207,9 @@ impl<T: Copy + PartialEq + 'static> Client<T> {
         match awaited.feed(&shared.opening, bytes, &message::Limits::default()) {
             Ok(None) => Disposition::Opening,
             Ok(Some(taken)) => {
+                let agreed = awaited.deflates();
+                self.receiver = Receiver::new(Role::Client).deflating(agreed);
+                shared.deflater.iter_mut().for_each(|deflater| deflater.note_opened(agreed));
                 self.upgraded(shared, output);
                 self.listen(now_ns, &bytes[taken..], shared, output, on_outcome)
             }

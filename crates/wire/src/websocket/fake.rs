@@ -1,7 +1,8 @@
-//! Frames that only peers in tests send: parts of messages, and pings.
+//! Frames that only peers in tests send: parts of messages, whole ones of compressed bytes, and
+//! pings.
 
 use super::frame::{Kind, Opcode};
-use super::send::{frame, short};
+use super::send::{self, frame, short};
 
 /// Appends a part of a message. `kind` is given for its first part, none for the others.
 pub fn fragment(
@@ -12,6 +13,11 @@ pub fn fragment(
     key: Option<[u8; 4]>,
 ) {
     frame(out, kind.map_or(Opcode::Continuation, Opcode::from), last, payload, key);
+}
+
+/// Appends the first part of a compressed message; the others are like those of any message.
+pub fn compressed(out: &mut Vec<u8>, kind: Kind, last: bool, payload: &[u8], key: Option<[u8; 4]>) {
+    send::compressed(out, kind, last, payload, key);
 }
 
 /// Appends a ping; a payload is cut after 125 bytes.

@@ -21,6 +21,20 @@ pub enum Role {
     Server,
 }
 
+/// What an end accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) role: Role,
+    /// Messages may be compressed: permessage-deflate was agreed to.
+    pub(super) deflates: bool,
+}
+
+impl From<Role> for End {
+    fn from(role: Role) -> Self {
+        End { role, deflates: false }
+    }
+}
+
 /// The type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -49,13 +63,15 @@ pub enum Error {
     /// The bytes cannot be frames as defined by RFC 6455.
     #[error("websocket: {0}")]
     Protocol(&'static str),
-    /// A text or the reason of a close frame is not UTF-8.
+    /// A text or the reason of a close frame is not UTF-8, or a message cannot be decompressed.
     #[error("websocket payload: {0}")]
     Payload(&'static str),
     /// A message is longer than the [`Limits`] allow.
     #[error("limit: {0}")]
     Limit(&'static str),
 }
+
+pub(super) const TOO_LONG: Error = Error::Limit("a message is too long");
 
 impl Error {
     /// The code to close the connection with (RFC 6455 §7.4.1).
@@ -107,6 +123,8 @@ impl From<Kind> for Opcode {
 pub(super) struct Header {
     pub(super) opcode: Opcode,
     pub(super) last: bool,
+    /// The message that begins with it is compressed (RFC 7692 §6).
+    pub(super) compressed: bool,
     /// The payload length in bytes, within the cap.
     pub(super) len: usize,
     pub(super) key: Option<[u8; 4]>,
@@ -114,22 +132,22 @@ pub(super) struct Header {
 
 const FIN: u8 = 0x80;
 const RSV: u8 = 0x70;
+const RSV1: u8 = 0x40;
 const OPCODE: u8 = 0x0f;
 const MASKED: u8 = 0x80;
 const LEN: u8 = 0x7f;
 
 impl Header {
-    /// Reads the head at the start of `bytes`, as received by an end with this role; also returns
-    /// its length. `None`: more bytes are needed. A data frame may have at most `room` bytes of
+    /// Reads the head at the start of `bytes`, as received by this end; also returns its length. `None`: more bytes are needed. A data frame may have at most `room` bytes of
     /// payload.
     #[inline]
     pub(super) fn read(
         bytes: &[u8],
-        role: Role,
+        end: End,
         room: usize,
     ) -> Result<Option<(Self, usize)>, Error> {
         let &[first, second, ref rest @ ..] = bytes else { return Ok(None) };
-        let (opcode, last, short) = check_start(first, second, role)?;
+        let (opcode, last, short) = check_start(first, second, end)?;
         let (len, rest) = match short {
             126 => {
                 let Some((len, rest)) = rest.split_first_chunk::<2>() else { return Ok(None) };
@@ -142,21 +160,23 @@ impl Header {
             short => (u64::from(short), rest),
         };
         let len = usize::try_from(len).ok().filter(|&len| opcode.is_control() || len <= room);
-        let len = len.ok_or(Error::Limit("a message is too long"))?;
-        let (key, rest) = match role {
+        let len = len.ok_or(TOO_LONG)?;
+        let (key, rest) = match end.role {
             Role::Client => (None, rest),
             Role::Server => {
                 let Some((key, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
                 (Some(*key), rest)
             }
         };
-        Ok(Some((Header { opcode, last, len, key }, bytes.len() - rest.len())))
+        let compressed = first & RSV1 != 0;
+        Ok(Some((Header { opcode, last, compressed, len, key }, bytes.len() - rest.len())))
     }
 
     /// Appends the head.
     #[inline]
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let first = self.opcode as u8 | if self.last { FIN } else { 0 };
+        let first = first | if self.compressed { RSV1 } else { 0 };
         let masked = if self.key.is_some() { MASKED } else { 0 };
         match self.len {
             len @ 0..=125 => out.extend_from_slice(&[first, masked | len as u8]),
@@ -178,8 +198,10 @@ impl Header {
 /// Checks the first two bytes. Returns the opcode, whether the frame is the last of its message,
 /// and the seven bits of its length.
 #[inline]
-fn check_start(first: u8, second: u8, role: Role) -> Result<(Opcode, bool, u8), Error> {
-    if first & RSV != 0 {
+fn check_start(first: u8, second: u8, end: End) -> Result<(Opcode, bool, u8), Error> {
+    // Only the first frame of a message says that it is compressed.
+    if first & RSV != 0 && !(end.deflates && first & RSV == RSV1 && matches!(first & OPCODE, 1 | 2))
+    {
         return Err(Error::Protocol("a reserved bit is set"));
     }
     let opcode = match first & OPCODE {
@@ -191,7 +213,7 @@ fn check_start(first: u8, second: u8, role: Role) -> Result<(Opcode, bool, u8), 
         10 => Opcode::Pong,
         _ => return Err(Error::Protocol("an unknown opcode")),
     };
-    match (role, second & MASKED != 0) {
+    match (end.role, second & MASKED != 0) {
         (Role::Client, true) => return Err(Error::Protocol("a server's frame is masked")),
         (Role::Server, false) => return Err(Error::Protocol("a client's frame is not masked")),
         _ => {}
@@ -228,15 +250,16 @@ mod tests {
                 for (opcode, last) in
                     [(Opcode::Text, true), (Opcode::Binary, false), (Opcode::Continuation, true)]
                 {
-                    let header = Header { opcode, last, len, key };
+                    let header = Header { opcode, last, compressed: false, len, key };
                     let mut wire = Vec::new();
                     header.write(&mut wire);
                     let expected = bytes + key.map_or(0, |_| 4);
                     assert_eq!(wire.len(), expected, "{header:?}");
-                    let read = Header::read(&wire, role, usize::MAX);
+                    let read = Header::read(&wire, role.into(), usize::MAX);
                     assert_eq!(read, Ok(Some((header, expected))));
                     for cut in 0..expected {
-                        assert_eq!(Header::read(&wire[..cut], role, usize::MAX), Ok(None));
+                        let read = Header::read(&wire[..cut], role.into(), usize::MAX);
+                        assert_eq!(read, Ok(None));
                     }
                 }
             }
@@ -267,10 +290,32 @@ mod tests {
             ("2^63", &[0x82, 127, 128, 0, 0, 0, 0, 0, 0, 0], client, "limit: a message is too"),
             ("2^64 - 1", &[0x82, 127, 255, 255, 255, 255, 255, 255, 255, 255], client, "limit: a"),
         ] {
-            let read = Header::read(bytes, role, 100).expect_err(sentence);
+            let read = Header::read(bytes, role.into(), 100).expect_err(sentence);
             assert!(read.to_string().starts_with(expected), "{sentence}: {read}");
         }
-        assert!(Header::read(&[0x82, 100], client, 100).is_ok());
-        assert!(Header::read(&[0x89, 125], client, 100).is_ok(), "no cap on control frames");
+        assert!(Header::read(&[0x82, 100], client.into(), 100).is_ok());
+        let ping = Header::read(&[0x89, 125], client.into(), 100);
+        assert!(ping.is_ok(), "no cap on control frames");
+    }
+
+    #[test]
+    fn only_the_first_frame_of_a_message_says_that_it_is_compressed_and_only_if_agreed() {
+        for first in 0..=u8::MAX {
+            let head = [first, 0];
+            let read = |deflates| Header::read(&head, End { role: Role::Client, deflates }, 100);
+            let plain = Header::read(&[first & !RSV1, 0], Role::Client.into(), 100);
+            let begins = matches!(first & 0x3f, 1 | 2);
+            let expected = match plain {
+                Ok(Some((header, len))) if begins => {
+                    Ok(Some((Header { compressed: first & RSV1 != 0, ..header }, len)))
+                }
+                _ => read(false),
+            };
+            assert_eq!(read(true), expected, "{first:#x}");
+            if first & RSV1 != 0 {
+                let why = "a reserved bit is set";
+                assert_eq!(read(false), Err(Error::Protocol(why)), "{first:#x}");
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! WebSocket (RFC 6455), client and server, without extensions.
+//! WebSocket (RFC 6455), client and server. A client may offer permessage-deflate (RFC 7692).
 //!
 //! How it works, in the order of a connection:
 //!
@@ -49,18 +49,23 @@ pub mod send;
 pub mod server;
 
 mod accept;
+mod deflate;
 mod early;
 mod event;
+mod extension;
 mod fault;
 mod frame;
 mod mismatch;
 mod partial;
 mod receive;
+mod scratch;
 mod utf8;
 
 pub use client::OpeningError;
+pub use deflate::{Deflated, Deflater, Sizes};
 pub use event::Event;
 pub use fault::{Fault, HandshakeError};
 pub use frame::{Error, Kind, Limits, Role};
 pub use mismatch::Mismatch;
-pub use receive::{Receiver, Scratch};
+pub use receive::Receiver;
+pub use scratch::Scratch;

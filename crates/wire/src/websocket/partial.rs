@@ -3,12 +3,13 @@
 //!
 //! How it works: one buffer holds the message, another the control frame that may come in its
 //! middle. Both grow with the bytes received, not with the announced length. Every byte of a text
-//! is checked once, when it arrives.
+//! is checked once, when it arrives. A compressed message is decompressed when it is complete.
 //!
 //! Must not know: anything before this message.
 
 use super::event::{Event, NOTHING_TO_CONTINUE, control};
-use super::frame::{Error, HEADER_BYTES, Header, Kind, Limits, Opcode, Role};
+use super::frame::{End, Error, HEADER_BYTES, Header, Kind, Limits, Opcode};
+use super::scratch::Scratch;
 use super::{mask, utf8};
 
 /// The bit of an opcode that marks a control frame (RFC 6455 §5.5).
@@ -26,6 +27,7 @@ pub(super) struct Partial {
     /// The message that has begun, and its payload so far.
     message: Option<Kind>,
     payload: Vec<u8>,
+    compressed: bool,
     /// The length of the part of a text's payload that is complete, valid characters.
     checked: usize,
     control: Vec<u8>,
@@ -61,8 +63,9 @@ impl Partial {
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
-        role: Role,
+        end: End,
         limits: &Limits,
+        scratch: &mut Scratch,
         on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<(usize, bool), Error> {
         if let Some(error) = self.refused {
@@ -70,21 +73,31 @@ impl Partial {
         }
         let mut at = 0;
         if self.frame.is_none() {
-            at = self.take_head(bytes, role, limits)?;
+            at = self.take_head(bytes, end, limits)?;
         }
         let Some(frame) = self.frame else { return Ok((at, false)) };
         at += self.take_payload(&bytes[at..], frame)?;
         let whole = self.taken == frame.len;
-        let closed = whole && self.end_frame(frame, on_outcome)?;
+        if !whole {
+            return Ok((at, false));
+        }
+        self.frame = None;
+        if frame.opcode.is_control() {
+            let payload = std::mem::take(&mut self.control);
+            on_outcome(control(frame.opcode, &payload)?);
+        } else if frame.last {
+            self.end_message(end, limits, scratch, on_outcome)?;
+        }
+        let closed = frame.opcode == Opcode::Close;
         Ok((at, closed))
     }
 
-    fn take_head(&mut self, bytes: &[u8], role: Role, limits: &Limits) -> Result<usize, Error> {
+    fn take_head(&mut self, bytes: &[u8], end: End, limits: &Limits) -> Result<usize, Error> {
         let before = self.head_len;
         let more = bytes.len().min(HEADER_BYTES - before);
         self.head[before..before + more].copy_from_slice(&bytes[..more]);
         let room = limits.message_bytes.saturating_sub(self.payload.len());
-        let Some((frame, len)) = Header::read(&self.head[..before + more], role, room)? else {
+        let Some((frame, len)) = Header::read(&self.head[..before + more], end, room)? else {
             self.head_len += more;
             return Ok(more);
         };
@@ -104,6 +117,7 @@ impl Partial {
             _ => {}
         }
         if !frame.opcode.is_control() {
+            self.compressed |= frame.compressed;
             self.payload.reserve(frame.len.min(RESERVED_BYTES));
         }
         self.frame = Some(frame);
@@ -121,33 +135,33 @@ impl Partial {
             mask::apply(&mut buffer[at..], key, self.taken);
         }
         self.taken += piece.len();
-        if !is_control && self.message == Some(Kind::Text) {
+        if !is_control && self.message == Some(Kind::Text) && !self.compressed {
             self.checked = utf8::beginning(&self.payload, self.checked)?;
         }
         Ok(piece.len())
     }
 
-    /// Handles the end of a frame. Returns whether it was a close frame.
-    fn end_frame(
+    /// Passes the complete message on.
+    fn end_message(
         &mut self,
-        frame: Header,
+        end: End,
+        limits: &Limits,
+        scratch: &mut Scratch,
         on_outcome: &mut impl FnMut(Event<'_>),
-    ) -> Result<bool, Error> {
-        self.frame = None;
-        if frame.opcode.is_control() {
-            let payload = std::mem::take(&mut self.control);
-            on_outcome(control(frame.opcode, &payload)?);
-            return Ok(frame.opcode == Opcode::Close);
+    ) -> Result<(), Error> {
+        let Some(kind) = self.message.take() else { return Ok(()) };
+        let mut payload = &self.payload[..];
+        if end.deflates {
+            payload = scratch.content(payload, self.compressed, limits)?;
         }
-        if let Some(kind) = self.message.filter(|_| frame.last) {
-            if kind == Kind::Text && self.checked < self.payload.len() {
-                return Err(utf8::BAD_TEXT);
-            }
-            on_outcome(Event::Message { kind, payload: &self.payload });
-            self.message = None;
-            self.payload.clear();
-            self.checked = 0;
+        if kind == Kind::Text && self.compressed {
+            utf8::whole(payload)?;
+        } else if kind == Kind::Text && self.checked < payload.len() {
+            return Err(utf8::BAD_TEXT);
         }
-        Ok(false)
+        on_outcome(Event::Message { kind, payload });
+        self.payload.clear();
+        (self.checked, self.compressed) = (0, false);
+        Ok(())
     }
 }

@@ -2,40 +2,21 @@
 //!
 //! How it works: frames that are complete in the input and are whole messages are reported in
 //! place. The payloads of a client are unmasked in a [`Scratch`] that all connections of a thread
-//! share. Everything else goes through `partial`, which exists only while something is incomplete.
+//! share, which also decompresses messages. Everything else goes through `partial`, which exists
+//! only while something is incomplete.
 //!
 //! Must not know: what is answered, and when.
 
 use super::event::{Event, NOTHING_TO_CONTINUE, control};
-use super::frame::{Error, Header, Kind, Limits, Opcode, Role};
-use super::mask;
+use super::frame::{End, Error, Header, Kind, Limits, Opcode, Role};
 use super::partial::Partial;
+use super::scratch::Scratch;
 use super::utf8;
-
-/// A buffer for unmasking payloads, shared by all connections of a thread.
-#[derive(Debug, Default)]
-pub struct Scratch(Vec<u8>);
-
-/// A larger buffer is released after use.
-const SCRATCH_BYTES: usize = 256 * 1024;
-
-impl Scratch {
-    #[inline]
-    fn unmasked(&mut self, payload: &[u8], key: [u8; 4]) -> &[u8] {
-        if self.0.capacity() > SCRATCH_BYTES && payload.len() <= SCRATCH_BYTES {
-            self.0 = Vec::new();
-        }
-        self.0.clear();
-        self.0.extend_from_slice(payload);
-        mask::apply(&mut self.0, key, 0);
-        &self.0
-    }
-}
 
 /// Reads the frames that one end of a connection receives.
 #[derive(Debug)]
 pub struct Receiver {
-    role: Role,
+    end: End,
     closed: bool,
     partial: Option<Box<Partial>>,
 }
@@ -43,7 +24,19 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver for the end with this role, to be used after the opening handshake.
     pub fn new(role: Role) -> Self {
-        Receiver { role, closed: false, partial: None }
+        Receiver { end: role.into(), closed: false, partial: None }
+    }
+
+    /// Accepts compressed messages, if the handshake has `agreed` to them.
+    pub fn deflating(mut self, agreed: bool) -> Self {
+        self.end.deflates = agreed;
+        self
+    }
+
+    /// Whether messages may be compressed.
+    #[inline]
+    pub fn deflates(&self) -> bool {
+        self.end.deflates
     }
 
     /// Feeds bytes, all of which are taken. What they complete is passed to `on_outcome`, in order.
@@ -80,7 +73,7 @@ impl Receiver {
                 return Ok(());
             }
             let partial = self.partial.get_or_insert_default();
-            let (taken, closed) = partial.take(bytes, self.role, limits, on_outcome)?;
+            let (taken, closed) = partial.take(bytes, self.end, limits, scratch, on_outcome)?;
             self.closed = closed;
             bytes = &bytes[taken..];
             if partial.is_empty() {
@@ -99,7 +92,7 @@ impl Receiver {
         scratch: &mut Scratch,
         on_outcome: &mut impl FnMut(Event<'_>),
     ) -> Result<&'a [u8], Error> {
-        while let Some((header, header_len)) = Header::read(bytes, self.role, limits.message_bytes)?
+        while let Some((header, header_len)) = Header::read(bytes, self.end, limits.message_bytes)?
         {
             if header.opcode == Opcode::Continuation {
                 return Err(NOTHING_TO_CONTINUE);
@@ -109,7 +102,7 @@ impl Receiver {
                 break;
             }
             let (payload, rest) = rest.split_at(header.len);
-            let payload = header.key.map_or(payload, |key| scratch.unmasked(payload, key));
+            let payload = scratch.payload(payload, &header, self.end, limits)?;
             let event = event(header.opcode, payload)?;
             on_outcome(event);
             if matches!(event, Event::Close { .. }) {

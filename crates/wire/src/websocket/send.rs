@@ -5,6 +5,7 @@
 //!
 //! Must not know: what was sent before.
 
+use super::deflate::Deflater;
 use super::frame::{CONTROL_BYTES, Header, Kind, Opcode};
 use super::mask;
 
@@ -12,6 +13,33 @@ use super::mask;
 #[inline]
 pub fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8], key: Option<[u8; 4]>) {
     frame(out, kind.into(), true, payload, key);
+}
+
+/// Appends one message as one frame, compressed if there is a `deflater`.
+#[inline]
+pub fn message_by(
+    deflater: Option<&mut Deflater>,
+    out: &mut Vec<u8>,
+    kind: Kind,
+    payload: &[u8],
+    key: Option<[u8; 4]>,
+) {
+    match deflater {
+        None => message(out, kind, payload, key),
+        Some(deflater) => compressed(out, kind, true, deflater.deflate(payload), key),
+    }
+}
+
+/// Appends the first part of a compressed message.
+pub(super) fn compressed(
+    out: &mut Vec<u8>,
+    kind: Kind,
+    last: bool,
+    payload: &[u8],
+    key: Option<[u8; 4]>,
+) {
+    let (opcode, len) = (kind.into(), payload.len());
+    append(out, Header { opcode, last, compressed: true, len, key }, payload);
 }
 
 /// Appends the answer to a ping, with its payload.
@@ -44,10 +72,15 @@ pub(super) fn frame(
     payload: &[u8],
     key: Option<[u8; 4]>,
 ) {
-    Header { opcode, last, len: payload.len(), key }.write(out);
+    append(out, Header { opcode, last, compressed: false, len: payload.len(), key }, payload);
+}
+
+#[inline]
+fn append(out: &mut Vec<u8>, header: Header, payload: &[u8]) {
+    header.write(out);
     let at = out.len();
     out.extend_from_slice(payload);
-    if let Some(key) = key {
+    if let Some(key) = header.key {
         mask::apply(&mut out[at..], key, 0);
     }
 }

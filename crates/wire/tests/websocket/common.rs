@@ -21,7 +21,15 @@ pub(crate) fn receive<'a>(
     role: Role,
     limits: &Limits,
 ) -> Outcome {
-    let mut receiver = Receiver::new(role);
+    receive_by(Receiver::new(role), pieces, limits)
+}
+
+/// The same for a receiver that may have agreed to compression.
+pub(crate) fn receive_by<'a>(
+    mut receiver: Receiver,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    limits: &Limits,
+) -> Outcome {
     let mut scratch = Scratch::default();
     let mut outcome = Outcome::default();
     for piece in pieces {

@@ -1,6 +1,7 @@
 //! The WebSocket machine: frames and opening handshakes, whole, byte by byte and in any split.
 
 mod common;
+mod compressed;
 mod conversation;
 mod dialects;
 mod echoes;

@@ -115,6 +115,35 @@ fn a_client_opens_on_a_right_101_and_on_nothing_else() {
 }
 
 #[test]
+fn compression_is_offered_and_agreed_to_declined_or_refused_with_the_reason() {
+    let opening = opening(&[("Host", "h")]).deflating(true);
+    let mut request = Vec::new();
+    let _ = opening.write(NONCE, &mut request);
+    let offer = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Extensions: \
+                 permessage-deflate; client_no_context_takeover; server_no_context_takeover\r\n\r\n";
+    assert!(String::from_utf8_lossy(&request).ends_with(offer));
+    let agrees = "permessage-deflate; server_no_context_takeover";
+    for (extensions, expected) in [
+        ("", Ok(false)),
+        (agrees, Ok(true)),
+        (&format!("{agrees}; client_max_window_bits=9"), Err("client_max_window_bits")),
+        (&format!("{agrees}, {agrees}"), Err("a second extension")),
+        (&format!("{agrees}\r\nSec-WebSocket-Extensions: mux"), Err("a second extension")),
+        ("permessage-deflate", Err("leaves out server_no_context_takeover")),
+        ("mux", Err("an extension that was not asked for")),
+    ] {
+        let status = "HTTP/1.1 101 x\r\n";
+        let answer = format!("{status}{GOOD}Sec-WebSocket-Extensions: {extensions}\r\n\r\n");
+        let mut awaited = opening.write(NONCE, &mut Vec::new());
+        let fed = awaited.feed(&opening, answer.as_bytes(), &Limits::default());
+        match expected {
+            Ok(agreed) => assert_eq!((fed, awaited.deflates()), (Ok(Some(answer.len())), agreed)),
+            Err(why) => assert!(fed.is_err_and(|error| error.to_string().contains(why)), "{why}"),
+        }
+    }
+}
+
+#[test]
 fn an_answer_has_begun_with_its_first_byte_and_an_interim_one_counts() {
     let opening = opening(&[("Host", "h")]);
     for (come, started) in [

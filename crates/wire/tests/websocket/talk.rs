@@ -67,8 +67,17 @@ pub struct Play {
 
 impl Play {
     pub fn of(steps: &[(Form, &'static str, &'static str)], ignores: bool) -> Self {
+        Self::offering(steps, ignores, false)
+    }
+
+    /// The same, where the upgrade may offer compression.
+    pub fn offering(
+        steps: &[(Form, &'static str, &'static str)],
+        ignores: bool,
+        deflates: bool,
+    ) -> Self {
         let replies = Arc::from([("2".to_owned(), "3".to_owned())]);
-        let manner = Manner { ignores, replies };
+        let manner = Manner { deflates, ignores, replies };
         let (rules, heard) = Default::default();
         let book = Book { steps: steps.to_vec(), rules, heard };
         let shared = Shared::new(manner, Some(RUN), Chance::new(1));
@@ -104,7 +113,7 @@ impl Play {
 
     /// The messages that were sent, each in words.
     pub fn said(&self) -> Vec<String> {
-        let (mut receiver, mut said) = (Receiver::new(Role::Server), Vec::new());
+        let (mut receiver, mut said) = (Receiver::new(Role::Server).deflating(true), Vec::new());
         let (limits, mut scratch) = (Limits::default(), Scratch::default());
         let fed = receiver.feed(&self.sent, &limits, &mut scratch, &mut |event| {
             said.push(match event {
@@ -120,14 +129,21 @@ impl Play {
     }
 }
 
-/// The answer that accepts this upgrade.
+/// The answer that accepts this upgrade, and compression if it is offered.
 pub fn accepted(request: &[u8]) -> Vec<u8> {
     let mut server = server::Opening::default();
     let taken = server.feed(request, &message::Limits::default());
     assert_eq!(taken, Ok(Some(request.len())));
     let mut answer = Vec::new();
     server.judge().expect("a request for an upgrade").write(None, &mut answer);
+    if request.windows(DEFLATE.len()).any(|window| window == DEFLATE.as_bytes()) {
+        answer.truncate(answer.len() - 2);
+        let line =
+            format!("Sec-WebSocket-Extensions: {DEFLATE}; server_no_context_takeover\r\n\r\n");
+        answer.extend_from_slice(line.as_bytes());
+    }
     answer
 }
 
+const DEFLATE: &str = "permessage-deflate";
 pub const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: h\r\n\r\n";

@@ -9,6 +9,7 @@ use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome, Output, P
 use trueload_wire::message::Book;
 use trueload_wire::websocket::conversation::{Client, Heard, Shared};
 
+use super::websocket::deflate;
 use crate::generator::carrier::Carrier;
 use crate::generator::classes::class_of_ending;
 use crate::generator::machine::Machine;
@@ -117,6 +118,7 @@ impl<T: Copy + PartialEq + Debug + 'static> Machine<T> for Client<T> {
     }
 
     fn complete(shared: &mut WebSocket, _follows: bool, report: &mut DoneReport) {
+        report.meter.deflate = shared.shared.take_deflated().map(deflate);
         report.meter.messages = Some(Box::new(std::mem::take(&mut shared.messages)));
         for (ending, why) in shared.shared.reasons() {
             report.reasons.extend(class_of_ending(*ending).map(|class| (class, why.clone())));

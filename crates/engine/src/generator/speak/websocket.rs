@@ -7,10 +7,10 @@
 //! deliveries, so a wrong message came instead of one: it keeps its class, with or without a
 //! request outstanding.
 
-use trueload_meter::Class;
+use trueload_meter::{Class, Deflate};
 use trueload_wire::http1::ParseError;
 use trueload_wire::shootout::Wrong;
-use trueload_wire::websocket::{self, Fault, OpeningError};
+use trueload_wire::websocket::{self, Deflated, Fault, OpeningError};
 
 use crate::generator::classes::class_of_ending;
 use crate::generator::protocol::{Facts, OpenError};
@@ -35,6 +35,19 @@ pub(super) fn refused(why: websocket::HandshakeError) -> OpenError {
     // The class is printed before the reason, and some reasons begin with it.
     let detail = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
     OpenError { class, why: detail.unwrap_or(&why).to_owned().into() }
+}
+
+/// The account of compression.
+pub(super) fn deflate(found: Deflated) -> Box<Deflate> {
+    let Deflated { agreed, declined, sent, received } = found;
+    Box::new(Deflate {
+        agreed,
+        declined,
+        sent_bytes: sent.plain,
+        sent_compressed_bytes: sent.on_wire,
+        received_bytes: received.plain,
+        received_compressed_bytes: received.on_wire,
+    })
 }
 
 /// The facts of a connection: the violation of an open one, why the last one was refused, and

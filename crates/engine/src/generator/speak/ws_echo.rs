@@ -12,7 +12,7 @@ use trueload_wire::websocket::Limits;
 use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 
-use super::websocket::{facts, refused};
+use super::websocket::{deflate, facts, refused};
 use crate::generator::carrier::Carrier;
 use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{ConnectionEnd, Facts, Input, Opened, Protocol};
@@ -50,6 +50,7 @@ impl Protocol for WsEcho {
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
+        report.meter.deflate = self.shared.take_deflated().map(deflate);
         let mismatch = self.shared.mismatch.first();
         report.reasons.extend(mismatch.map(|why| (Class::Mismatch, why.to_owned())));
     }
