@@ -138,8 +138,8 @@ const MASKED: u8 = 0x80;
 const LEN: u8 = 0x7f;
 
 impl Header {
-    /// Reads the head at the start of `bytes`, as received by this end; also returns its length. `None`: more bytes are needed. A data frame may have at most `room` bytes of
-    /// payload.
+    /// Reads the head at the start of `bytes`, as received by this end; also returns its length.
+    /// `None`: more bytes are needed. A data frame may have at most `room` bytes of payload.
     #[inline]
     pub(super) fn read(
         bytes: &[u8],
