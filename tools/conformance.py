@@ -5,7 +5,7 @@ How: the suite is a program for Python 2.7; it is installed from ``autobahn.lock
 below ``target/``. Its fuzzing client tests `/echo` of a server on each driver. Its fuzzing server
 tests the protocol machine of our generator's clients, which is built as an example of the crate.
 The suite's reports are read as data: every case of the groups below has to pass strictly, or be
-informational. The cases of compression are for our client alone, and take a few minutes; given
+informational. The cases of compression are for our client alone, and take half an hour; given
 some (`tools/conformance.py 12.1.*`), only these are run.
 
 Exit: 0 all passed, 1 a case failed, 77 there is no Python 2.7 (nothing was tested).
