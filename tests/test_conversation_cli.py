@@ -159,6 +159,9 @@ def test_each_conversation_opens_its_connection_when_it_is_due(trueload: Trueloa
     closing = talk_to(trueload, Chat(closes=True), TALK, "/chat", *asked).json()
     assert closing["counts"]["failed"] == {"ws.closed": 50}
     assert closing["counts"]["skipped"] == 50 * 6
+    log_in = '[[step]]\nname = "log in"\nrequest = { url = "/login" }\n'
+    refused = talk_to(trueload, Chat(), log_in + TALK, "/chat", *asked)
+    assert (refused.code, "step 'log in' is a request before it" in refused.err) == (2, True)
     alone = trueload.run("ws", "ws://127.0.0.1:9/", "--connect-open", "9/s")
     assert (alone.code, "add --scenario FILE" in alone.err) == (2, True)
 

@@ -49,6 +49,13 @@ def _check_sessions(workload: Workload) -> None:
     """Refuse virtual users that keep their connections, and a pause before one is opened."""
     steps = workload.traffic.scenario
     refuse_beside(_FLAG, {"--scenario": steps and not _is_conversation(workload)}, _KEPT)
+    if steps and not steps[0].upgrade:
+        # A server may close the connection of a request, and the session would need another one.
+        raise UserError(
+            f"{_FLAG} opens one connection for each conversation, and step {steps[0].name!r} is a"
+            " request before it",
+            "use --rate, or leave the requests out",
+        )
     if steps and steps[0].think_ns[1] > 0:
         raise UserError(
             f"step {steps[0].name!r} pauses before it, and {_FLAG} sends it at once",
