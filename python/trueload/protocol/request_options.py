@@ -447,8 +447,8 @@ class WsEchoOptions(
     )
     deflate: bool = option(
         FLAG,
-        "Offer compression (permessage-deflate), and tell the sizes with it and without. Echo"
-        " only.",
+        "Offer compression (permessage-deflate), and tell the sizes with it and without. Not for"
+        " broadcasts.",
         "Offer compression (permessage-deflate)",
     )
 

@@ -215,8 +215,8 @@ def _most(sample: figures.Sample) -> str:
 def rate_text(record: Record) -> str:
     """A text: ``offered 20,000 requests/s, sent 12,345/s``; empty unless an open loop.
 
-    A number of sessions lasts until the last one ends, so that only their rate is known. So it is
-    with those that open connections, whose requests are not the connections.
+    A number of sessions lasts until the last one ends, so that only their rate is known. The same
+    holds where sessions open connections: each has several requests.
     """
     window_ns = record.window.window_ns
     load = record.plan.window.load

@@ -26,7 +26,7 @@ def check_sessions(record: Record) -> Finding:
     if sessions is None:
         return not_applicable(NO_SESSIONS)
     ended = sessions.ok + sessions.failed
-    # Of a user that listens until the load ends, no session was to end.
+    # A user that listens until the load ends never ends its session.
     unfinished = sessions.unfinished - listening_at_end(record)
     if ended == 0 and unfinished <= 0:
         return not_applicable("its users listen until the load ends")
